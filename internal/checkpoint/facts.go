@@ -1,0 +1,157 @@
+package checkpoint
+
+import "time"
+
+// UID is a pod's UID as the API server, the kubelet and the container runtime know it.
+type UID string
+
+// Lineage names what succeeds itself on this node: a DaemonSet's pods, a Deployment's pods, or one pod by its name.
+type Lineage string
+
+// API is how the API server answered our own request for this node's pods. The zero value is Unknown.
+type API uint8
+
+const (
+	APIUnknown  API = iota // not asked yet
+	APIServing             // 2xx; the only state that may lead to a removal
+	APIRefusing            // it answers, but not to us: 401, 403, a certificate that is not accepted
+	APIFailing             // 429, 5xx
+	APILost                // no answer
+)
+
+// Kubelet is what the kubelet's local socket said. The zero value is Unknown.
+type Kubelet uint8
+
+const (
+	KubeletUnknown  Kubelet = iota // not asked yet, or the connection broke
+	KubeletUnsynced                // it has not seen the API server since its own start, so it manages no API pod
+	KubeletSynced                  // World.Managed is the set of pods that it manages
+	KubeletAbsent                  // this kubelet has no socket that tells
+)
+
+// Runtime is whether the container runtime's last list is current. The zero value is Unknown.
+type Runtime uint8
+
+const (
+	RuntimeUnknown Runtime = iota
+	RuntimeKnown           // World.Sandboxes is complete
+)
+
+// World is everything that is known at one instant. It is complete: what it does not hold is not there, where the
+// state of the source says that the source knows; and not known where it says Unknown.
+type World struct {
+	Now   time.Time
+	Start time.Time // of this process
+
+	API        API
+	APISince   time.Time // when API took its value
+	APICurrent bool      // Parents is the API server's answer of now: listed since it last began to serve, and watched
+
+	Kubelet      Kubelet
+	KubeletSince time.Time
+	Managed      map[UID]bool // meaningful while Kubelet is Synced
+
+	Runtime   Runtime
+	Sandboxes []Sandbox // meaningful while Runtime is Known
+
+	Parents []Parent // the last that the API server told of this node's pods
+	Disk    Disk
+}
+
+// Parent is a pod from the API server that asks for a checkpoint.
+type Parent struct {
+	UID             UID
+	Namespace, Name string
+	Lineage         Lineage
+	Created         time.Time
+	Deleting        bool // it has a deletion timestamp
+	Phase           PodPhase
+	Ready           bool
+	Containers      []string // names of the containers that must run for the pod to be up: regular and sidecar
+	Handover        Handover
+	Rendering       Rendering
+	Digest          string // of the manifest and assets that a checkpoint of it would have now; set while Rendering is Rendered
+}
+
+// PodPhase is the part of a pod's phase that decides.
+type PodPhase uint8
+
+const (
+	PodLive    PodPhase = iota // Pending or Running
+	PodEnded                   // Failed or Succeeded
+	PodEvicted                 // Failed because the kubelet evicted it: the kubelet chose so
+)
+
+// Rendering is what became of turning a parent into a manifest. The zero value is Unknown.
+type Rendering uint8
+
+const (
+	RenderingUnknown Rendering = iota // what it references could not be read yet
+	Refused                           // it can't be checkpointed; an earlier checkpoint stays
+	Rendered
+)
+
+// Handover is how a checkpoint makes room for its parent.
+type Handover uint8
+
+const (
+	HandoverReady   Handover = iota // both may run for a moment: wait until the parent is Ready. No gap
+	HandoverCreated                 // they contend for a host port: withdraw when the parent's first container is created
+)
+
+// Sandbox is a pod sandbox as the container runtime lists it.
+type Sandbox struct {
+	ID           string
+	UID          UID // of a static pod: the kubelet's hash, unknown to everyone else
+	Namespace    string
+	Name         string
+	CheckpointOf string // our annotation: the parent's name if this is a checkpoint's sandbox, else empty
+	FromFile     bool   // the kubelet got the pod from its static pod directory
+	Ready        bool
+	Created      time.Time
+	Containers   []Container
+}
+
+// Container is a container of one Sandbox.
+type Container struct {
+	Name  string
+	State ContainerState
+}
+
+// ContainerState mirrors the CRI's. The zero value is Unknown.
+type ContainerState uint8
+
+const (
+	ContainerUnknown ContainerState = iota
+	ContainerCreated
+	ContainerRunning
+	ContainerExited
+)
+
+// Disk is what the store found in its directories.
+type Disk struct {
+	Known       bool
+	Checkpoints []Checkpoint
+}
+
+// Checkpoint is one checkpoint on disk: the manifest of one parent and its assets.
+type Checkpoint struct {
+	Namespace, Name string // the parent's
+	Lineage         Lineage
+	ParentUID       UID
+	Containers      []string // as Parent.Containers
+	Handover        Handover
+	HostPorts       bool   // it takes ports of the node: host network, or host ports that were kept
+	Digest          string // as Parent.Digest
+	Stored          File
+	Active          File
+}
+
+// File is the state of one manifest on disk beside what we last wrote there.
+type File uint8
+
+const (
+	Missing File = iota
+	Altered      // there, but not with our content
+	Intact
+)
