@@ -47,15 +47,24 @@ type World struct {
 	APISince   time.Time // when API took its value
 	APICurrent bool      // Parents is the API server's answer of now: listed since it last began to serve, and watched
 
+	// Confirmed holds, for a lineage that seems gone, when a live and consistent LIST last showed no pod of it while
+	// this node's own Node object was the one that we know.
+	Confirmed map[Lineage]time.Time
+
 	Kubelet      Kubelet
 	KubeletSince time.Time
-	Managed      map[UID]bool // meaningful while Kubelet is Synced
+	Managed      map[UID]Managed // the pods that it runs from the API; meaningful while Kubelet is Synced
 
 	Runtime   Runtime
 	Sandboxes []Sandbox // meaningful while Runtime is Known
 
 	Parents []Parent // the last that the API server told of this node's pods
 	Disk    Disk
+}
+
+// Managed is a pod that the kubelet runs for the API server: it lists it, not ended and not being deleted.
+type Managed struct {
+	Ready bool // by the kubelet's own status, which a power cut can't leave stale as it does the API server's
 }
 
 // Parent is a pod from the API server that asks for a checkpoint.
@@ -66,7 +75,6 @@ type Parent struct {
 	Created         time.Time
 	Deleting        bool // it has a deletion timestamp
 	Phase           PodPhase
-	Ready           bool
 	Containers      []string // names of the containers that must run for the pod to be up: regular and sidecar
 	Handover        Handover
 	Rendering       Rendering
@@ -143,6 +151,7 @@ type Checkpoint struct {
 	Handover        Handover
 	HostPorts       bool   // it takes ports of the node: host network, or host ports that were kept
 	Digest          string // as Parent.Digest
+	Outdated        bool   // asset generations lie there that only a running sandbox may still need
 	Stored          File
 	Active          File
 }
