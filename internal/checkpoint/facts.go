@@ -75,6 +75,7 @@ type Parent struct {
 	Created         time.Time
 	Deleting        bool // it has a deletion timestamp
 	Phase           PodPhase
+	Ready           bool     // as the API server last told; see Managed.Ready
 	Containers      []string // names of the containers that must run for the pod to be up: regular and sidecar
 	Handover        Handover
 	Rendering       Rendering

@@ -1,0 +1,112 @@
+package checkpoint
+
+// save stores a checkpoint of the parent: at once if there is none, else only when the parent proved itself, because a
+// bad roll-out must not overwrite the last good one. What is active is not changed while it is needed.
+func (s *step) save() {
+	p := s.parent
+	if p == nil || p.Phase != PodLive || p.Rendering != Rendered {
+		return
+	}
+	ready := s.ready(p)
+	if ready {
+		s.next.ReadySince, s.next.ReadyUID = s.Now, p.UID
+		if s.prev.ReadyUID == p.UID {
+			s.next.ReadySince = s.prev.ReadySince
+		}
+	}
+	switch c := s.current; {
+	case c == nil:
+		if s.up(p.UID) {
+			s.saveParent(p, ReasonFirst)
+		}
+	case c.ParentUID == p.UID && c.Digest == p.Digest, !ready, s.active != nil && !s.self():
+	case c.ParentUID == p.UID, s.due(s.next.ReadySince.Add(s.policy.PromoteAfter)):
+		s.saveParent(p, ReasonParentChanged)
+	}
+}
+
+func (s *step) saveParent(p *Parent, reason Reason) {
+	s.actions = append(s.actions, Action{
+		Kind: Save, Lineage: s.lineage, Namespace: p.Namespace, Name: p.Name, UID: p.UID, Reason: reason,
+	})
+}
+
+// remove takes a checkpoint away whose lineage is gone, and says whether it is on its way out. It can't cut the branch
+// it sits on: an active checkpoint is withdrawn and kept until it has stopped and the API server still says the same.
+// If the API server falls silent meanwhile, it was living on that checkpoint, which is then kept.
+func (s *step) remove() bool {
+	if s.prev.Phase == Removing && s.prev.wasActive && s.API != APIServing {
+		s.next.Kept = true
+	}
+	if s.current == nil || s.next.Kept || !s.wantedGone() {
+		return false
+	}
+	if s.self() && s.othersLeft() {
+		return false
+	}
+	switch {
+	case !s.confirmed():
+		s.emit(Action{Kind: Confirm, Reason: ReasonRemovalPending}, s.current)
+		return false
+	case s.active != nil:
+		s.removing(ReasonRemovalStopping)
+		s.next.wasActive = true
+		s.emit(Action{Kind: Withdraw, Reason: ReasonRemovalStopping}, s.active)
+	case !s.stopped(s.current) || s.Runtime == RuntimeUnknown:
+		s.removing(ReasonRemovalStopping)
+	case s.prev.wasActive && !s.confirmedAgain():
+	default:
+		s.removing(ReasonRemovalConfirmed)
+		for i := range s.checkpoints {
+			s.emit(Action{Kind: Remove, Reason: ReasonRemovalConfirmed}, &s.checkpoints[i])
+		}
+	}
+	return true
+}
+
+func (s *step) removing(reason Reason) {
+	s.settle(Removing, hold(reason))
+	s.next.wasActive = s.prev.wasActive
+}
+
+// confirmedAgain says whether the API server has kept saying that the lineage is gone since the checkpoint stopped.
+func (s *step) confirmedAgain() bool {
+	s.removing(ReasonRemovalConfirmed)
+	return s.due(s.next.Since.Add(s.policy.Confirm))
+}
+
+// wantedGone says whether the lineage has been gone for the whole grace. Grace starts again whenever the API server is
+// not there to say so.
+func (s *step) wantedGone() bool {
+	if s.unscheduled && !s.self() {
+		s.next.GoneSince = s.prev.GoneSince
+		return true
+	}
+	if !s.gone() {
+		return false
+	}
+	s.next.GoneSince = s.Now
+	if !s.prev.GoneSince.IsZero() {
+		s.next.GoneSince = s.prev.GoneSince
+	}
+	return s.due(s.next.GoneSince.Add(s.policy.Grace))
+}
+
+// confirmed says whether a live LIST at the end of the grace showed the same.
+func (s *step) confirmed() bool {
+	if s.unscheduled && !s.self() {
+		return true // our own lineage's removal is confirmed
+	}
+	at, ok := s.Confirmed[s.lineage]
+	return ok && !at.Before(s.next.GoneSince.Add(s.policy.Grace))
+}
+
+// othersLeft says whether a checkpoint other than our own is on disk.
+func (s *step) othersLeft() bool {
+	for _, c := range s.Disk.Checkpoints {
+		if c.Lineage != s.lineage {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,50 @@
+package checkpoint
+
+// Reason is why a lineage is where it is: the same word in the log, in status and in the documentation.
+type Reason string
+
+// Why a stored checkpoint is not activated.
+const (
+	ReasonNoCheckpoint   Reason = "no-checkpoint"   // nothing is stored yet
+	ReasonParentUp       Reason = "parent-up"       // every container of the parent runs
+	ReasonParentManaged  Reason = "parent-managed"  // the kubelet runs the parent and restarts what fails
+	ReasonParentGone     Reason = "parent-gone"     // the API server has no such pod here: deliberate
+	ReasonParentEvicted  Reason = "parent-evicted"  // the kubelet evicted it: its own choice
+	ReasonRuntimeUnknown Reason = "runtime-unknown" // the container runtime does not answer: nothing could start
+	ReasonAPIUnknown     Reason = "api-unknown"     // the API server was not heard yet
+	ReasonAPIListing     Reason = "api-listing"     // the API server serves, its list of pods is not here yet
+	ReasonKubeletUnknown Reason = "kubelet-unknown" // the kubelet is not heard, for less than --kubelet-timeout
+)
+
+// Why a stored checkpoint is activated, each after the delay that the policy gives it.
+const (
+	ReasonKubeletRestarted Reason = "kubelet-restarted" // no API server since the kubelet started: a power cycle, above all
+	ReasonKubeletSyncing   Reason = "kubelet-syncing"   // the same, but the API server serves: the kubelet is about to take the parent
+	ReasonParentUnmanaged  Reason = "parent-unmanaged"  // no API server, and the kubelet does not manage the parent
+	ReasonParentDown       Reason = "parent-down"       // no API server, the kubelet can't tell, and the parent is down
+	ReasonParentStuck      Reason = "parent-stuck"      // the API server wants the parent here, and it does not run
+	ReasonSelf             Reason = "self"              // our own manifest is always active, so that we start at boot
+)
+
+// Why an active checkpoint stays active.
+const (
+	ReasonParentAbsent   Reason = "parent-absent"    // no live parent that the kubelet manages
+	ReasonParentStarting Reason = "parent-starting"  // managed, but none of its containers is created
+	ReasonParentNotUp    Reason = "parent-not-up"    // managed, and not every container of it runs
+	ReasonParentNotReady Reason = "parent-not-ready" // up, but not Ready; withdrawn when that lasts
+)
+
+// Why a checkpoint is saved, restored, withdrawn or removed.
+const (
+	ReasonFirst            Reason = "first-checkpoint"  // every container of the parent runs, and nothing was stored
+	ReasonParentChanged    Reason = "parent-changed"    // what is stored is not the parent as it is now
+	ReasonFileLost         Reason = "file-lost"         // somebody else deleted or altered a file of ours
+	ReasonParentCreated    Reason = "parent-created"    // the parent's first container is created: it needs the port
+	ReasonParentReady      Reason = "parent-ready"      // the parent does the work again
+	ReasonSucceeded        Reason = "succeeded"         // a successor's checkpoint is stored
+	ReasonOrphan           Reason = "orphan"            // a sandbox that nobody manages holds the ports that are needed
+	ReasonOutdated         Reason = "outdated"          // generations of assets that no sandbox needs any more
+	ReasonRemovalPending   Reason = "removal-pending"   // gone for the whole grace; a live confirmation is awaited
+	ReasonRemovalStopping  Reason = "removal-stopping"  // gone, confirmed and withdrawn; its sandbox still stops
+	ReasonRemovalConfirmed Reason = "removal-confirmed" // stopped; removed once the API server has kept saying so
+)
