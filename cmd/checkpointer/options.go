@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/pflag"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
+)
+
+// options are the flags of `checkpointer run`.
+type options struct {
+	nodeName   string
+	namespaces []string
+	kubeconfig string
+	kubeletDir string
+	dirs       manifest.Dirs
+	lockFile   string
+
+	runtimeEndpoint string
+	runtimeTimeout  time.Duration
+
+	policy checkpoint.Policy
+
+	logLevel  string
+	logFormat string
+
+	podNamespace, podName string // of this very pod: POD_NAMESPACE and POD_NAME; empty outside of one
+}
+
+// add defines the flags. The defaults of --node-name and --namespaces come from the variables that a pod is given by
+// its downward API.
+func (o *options) add(flags *pflag.FlagSet, env lookupEnv) {
+	o.podNamespace, _ = env("POD_NAMESPACE")
+	o.podName, _ = env("POD_NAME")
+	nodeName, _ := env("NODE_NAME")
+	namespace := o.podNamespace
+	if namespace == "" {
+		namespace = "kube-system"
+	}
+	o.policy = checkpoint.DefaultPolicy()
+
+	flags.StringVar(&o.nodeName, "node-name", nodeName, "name of this node's Node object; NODE_NAME by default")
+	flags.StringSliceVar(&o.namespaces, "namespaces", []string{namespace}, "namespaces in which pods may ask for a checkpoint")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "/etc/kubernetes/kubelet.conf", "credentials for the API server: the node's own")
+	flags.StringVar(&o.kubeletDir, "kubelet-dir", "/var/lib/kubelet", "the kubelet's root directory")
+	flags.StringVar(&o.dirs.Manifests, "manifests-dir", "/etc/kubernetes/manifests", "the kubelet's static pod directory")
+	flags.StringVar(&o.dirs.Inactive, "inactive-dir", "/etc/kubernetes/inactive-manifests", "where manifests wait that are not needed now")
+	flags.StringVar(&o.dirs.Assets, "assets-dir", "/etc/kubernetes/checkpoint-assets", "where Secrets, ConfigMaps and tokens of checkpoints lie; the same path on the host")
+	flags.StringVar(&o.lockFile, "lock-file", "/run/lock/pod-checkpointer.lock", "held by the one copy on this node that acts")
+	flags.StringVar(&o.runtimeEndpoint, "container-runtime-endpoint", "", "CRI socket, as unix:///path; found among the usual places by default")
+	flags.DurationVar(&o.runtimeTimeout, "runtime-request-timeout", 10*time.Second, "how long a call of the container runtime may take")
+	flags.DurationVar(&o.policy.Grace, "checkpoint-grace-period", o.policy.Grace, "how long a pod must be gone before its checkpoint is removed")
+	flags.DurationVar(&o.policy.APITimeout, "api-timeout", o.policy.APITimeout, "how long an API server that says nothing is waited for at start")
+	flags.DurationVar(&o.policy.Settle, "settle", o.policy.Settle, "how long a pod's containers must be quiet before the kubelet is ruled out to be restarting them")
+	flags.DurationVar(&o.policy.StuckAfter, "stuck-after", o.policy.StuckAfter, "how long a pod that the API server wants here may be down")
+	flags.DurationVar(&o.policy.PromoteAfter, "promote-after", o.policy.PromoteAfter, "how long a successor must be Ready before its checkpoint replaces the last good one")
+	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	flags.StringVar(&o.logFormat, "log-format", "json", "json or console")
+}
+
+// validate says what is wrong with the values, one thing at a time.
+func (o *options) validate() error {
+	if o.nodeName == "" {
+		return errors.New("no node name: set --node-name, or NODE_NAME from the pod's spec.nodeName")
+	}
+	if len(o.namespaces) == 0 {
+		return errors.New("--namespaces is empty: name at least one namespace")
+	}
+	for flag, path := range map[string]string{
+		"kubeconfig": o.kubeconfig, "kubelet-dir": o.kubeletDir, "manifests-dir": o.dirs.Manifests,
+		"inactive-dir": o.dirs.Inactive, "assets-dir": o.dirs.Assets, "lock-file": o.lockFile,
+	} {
+		if !filepath.IsAbs(path) {
+			return fmt.Errorf("--%s must be an absolute path, not %q", flag, path)
+		}
+	}
+	for flag, d := range map[string]time.Duration{
+		"checkpoint-grace-period": o.policy.Grace, "api-timeout": o.policy.APITimeout, "settle": o.policy.Settle,
+		"stuck-after": o.policy.StuckAfter, "promote-after": o.policy.PromoteAfter,
+	} {
+		if d < 0 {
+			return fmt.Errorf("--%s must not be negative, as %v is", flag, d)
+		}
+	}
+	if o.runtimeTimeout <= 0 {
+		return fmt.Errorf("--runtime-request-timeout must be more than nothing, not %v", o.runtimeTimeout)
+	}
+	return nil
+}
+
+// logger makes the one logger of the process.
+func (o *options) logger(w io.Writer) (zerolog.Logger, error) {
+	level, err := zerolog.ParseLevel(o.logLevel)
+	if err != nil || level < zerolog.DebugLevel || level > zerolog.ErrorLevel {
+		return zerolog.Nop(), fmt.Errorf("--log-level must be debug, info, warn or error, not %q", o.logLevel)
+	}
+	switch o.logFormat {
+	case "json":
+	case "console":
+		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.RFC3339}
+	default:
+		return zerolog.Nop(), fmt.Errorf("--log-format must be json or console, not %q", o.logFormat)
+	}
+	return zerolog.New(w).Level(level).With().Timestamp().Str("node", o.nodeName).Logger(), nil
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// version is stamped by the linker.
+var version = "devel"
+
+// lookupEnv is os.LookupEnv, or a test's.
+type lookupEnv func(string) (string, bool)
+
+// execute runs the command line and returns the exit code. An error is one line on stderr.
+func execute(ctx context.Context, args []string, env lookupEnv, stdout, stderr io.Writer) int {
+	root := newRootCommand(env)
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(stderr, "checkpointer:", err)
+	}
+	return exitCode(err)
+}
+
+func newRootCommand(env lookupEnv) *cobra.Command {
+	root := newRunCommand(env)
+	root.Use = "checkpointer"
+	root.Short = "Keep the annotated pods of this node alive when no API server can be reached"
+	root.Long = root.Short + ".\n\nWithout a command it runs the agent, as `checkpointer run` does."
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.AddCommand(newRunCommand(env), newRenderCommand(), newVersionCommand())
+	return root
+}
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  noArgs,
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Fprintf(cmd.OutOrStdout(), "checkpointer %s %s %s/%s%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, kubernetesVersion())
+		},
+	}
+}
+
+// kubernetesVersion tells which API types the binary was built with: newer fields of a pod are unknown to it.
+func kubernetesVersion() string {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return ""
+	}
+	for _, module := range info.Deps {
+		if module.Path == "k8s.io/api" {
+			return " k8s.io/api " + module.Version
+		}
+	}
+	return ""
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage(fmt.Errorf("unknown command or argument %q; %s --help lists what there is", args[0], cmd.Root().Name()))
+	}
+	return nil
+}
+
+// environment gives each flag that was not set the value of its CHECKPOINTER_ variable, if there is one.
+func environment(flags *pflag.FlagSet, env lookupEnv) (err error) {
+	flags.VisitAll(func(flag *pflag.Flag) {
+		name := environmentName(flag.Name)
+		value, ok := env(name)
+		if err != nil || flag.Changed || !ok || flag.Name == "help" {
+			return
+		}
+		if bad := flags.Set(flag.Name, value); bad != nil {
+			err = usage(fmt.Errorf("the environment variable %s has an invalid value %q for --%s: %w", name, value, flag.Name, bad))
+		}
+	})
+	return err
+}
+
+func environmentName(flag string) string {
+	return "CHECKPOINTER_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}

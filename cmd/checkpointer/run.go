@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/apiclient"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/kubelet"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/watch"
+)
+
+func newRunCommand(env lookupEnv) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the agent",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := environment(cmd.Flags(), env); err != nil {
+				return err
+			}
+			if err := o.validate(); err != nil {
+				return usage(err)
+			}
+			log, err := o.logger(cmd.ErrOrStderr())
+			if err != nil {
+				return usage(err)
+			}
+			return run(cmd.Context(), o, log)
+		},
+	}
+	o.add(cmd.Flags(), env)
+	return cmd
+}
+
+// run is the agent. It returns nil when ctx ends, and an error when this node can't be worked on.
+func run(ctx context.Context, o options, log zerolog.Logger) error {
+	log.Info().Str("version", version).Strs("namespaces", o.namespaces).Msg("starting")
+	if err := kubelet.CheckDir(o.kubeletDir); err != nil {
+		return err
+	}
+	api, err := apiclient.New(apiclient.Config{Kubeconfig: o.kubeconfig, NodeName: o.nodeName}, log)
+	if err != nil {
+		return err
+	}
+	endpoint := o.runtimeEndpoint
+	if endpoint == "" {
+		if endpoint, err = kubelet.FindRuntimeEndpoint(); err != nil {
+			return err
+		}
+		log.Info().Str("endpoint", endpoint).Msg("container runtime found")
+	}
+	unlock, err := lock(ctx, o.lockFile, log)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	defer unlock()
+
+	store, err := manifest.OpenStore(o.dirs)
+	if err != nil {
+		return err
+	}
+	pods := kubelet.NewPods(o.kubeletDir, log)
+	runtime := kubelet.NewRuntime(endpoint, o.runtimeTimeout, log)
+	volumes := kubelet.NewVolumes(log)
+	directories := watch.NewDirectories(log, o.dirs.Manifests, o.dirs.Inactive, o.dirs.Assets)
+	loop := watch.NewLoop(watch.Config{
+		Policy:        o.policy,
+		Namespaces:    o.namespaces,
+		SelfNamespace: o.podNamespace,
+		SelfName:      o.podName,
+		KubeletDir:    o.kubeletDir,
+		Options:       manifest.Options{AssetsDir: o.dirs.Assets, NodeName: o.nodeName},
+		Store:         store,
+		Cluster:       api,
+		Kubelet:       pods,
+		Volumes:       volumes,
+		Runtime:       runtime,
+		Log:           log,
+	})
+
+	var sources sync.WaitGroup
+	sources.Go(func() { api.Run(ctx, loop.API.Put) })
+	sources.Go(func() { pods.Run(ctx, loop.KubeletPods.Put) })
+	sources.Go(func() { runtime.Run(ctx, loop.RuntimeSandboxes.Put) })
+	sources.Go(func() {
+		volumes.Run(ctx, func(uid checkpoint.UID) { loop.VolumeChanges.Put(map[checkpoint.UID]bool{uid: true}) })
+	})
+	sources.Go(func() { directories.Run(ctx, func() { loop.Directories.Put(struct{}{}) }) })
+	loop.Run(ctx)
+	sources.Wait()
+	log.Info().Msg("stopped")
+	return nil
+}
+
+// lock waits until this copy is the one that acts. The other copy, the DaemonSet's or the static one, stands by here.
+func lock(ctx context.Context, path string, log zerolog.Logger) (unlock func(), err error) {
+	file := flock.New(path, flock.SetPermissions(0o600))
+	held, err := file.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("the lock %s can't be taken; its directory %s must exist and be writable, or --lock-file name another: %w",
+			path, filepath.Dir(path), err)
+	}
+	start := time.Now()
+	if !held {
+		log.Info().Str("lock", path).Msg("standing by: another copy on this node holds the lock")
+		taken := make(chan error, 1)
+		go func() { taken <- file.Lock() }()
+		select {
+		case <-ctx.Done():
+			return func() {}, nil
+		case err = <-taken:
+			if err != nil {
+				return nil, fmt.Errorf("wait for the lock %s: %w", path, err)
+			}
+		}
+	}
+	log.Info().Str("lock", path).Dur("waited", time.Since(start)).Msg("leading: this copy acts")
+	return func() { _ = file.Unlock() }, nil
+}

@@ -1,0 +1,96 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+)
+
+// apply does the actions in their order. When one fails, the rest of its lineage waits with it for the next try: a
+// manifest must never come before its assets, nor a removal before its withdrawal.
+func (l *Loop) apply(ctx context.Context, actions []checkpoint.Action) {
+	written := false
+	for _, action := range actions {
+		name := string(action.Lineage)
+		if l.retries.blocked(name) {
+			continue
+		}
+		start := time.Now()
+		onDisk, err := l.do(ctx, action)
+		written = written || onDisk
+		if err != nil {
+			wait := l.retries.failed(name)
+			describe(l.Log.Error(), action).Err(err).Dur("retry_in", wait).Msg("action failed")
+			continue
+		}
+		if onDisk {
+			l.retries.succeeded(name)
+			describe(l.Log.Info(), action).Float64("took_ms", milliseconds(time.Since(start))).Msg("action done")
+		}
+	}
+	if written {
+		l.foldDisk()
+	}
+}
+
+// do carries out one action, and says whether it wrote to the disk. What asks somebody else goes on in the background.
+func (l *Loop) do(ctx context.Context, a checkpoint.Action) (onDisk bool, err error) {
+	switch a.Kind {
+	case checkpoint.Save:
+		return true, l.save(a)
+	case checkpoint.Restore:
+		return true, l.Store.Restore(a.Namespace, a.Name)
+	case checkpoint.Activate:
+		return true, l.Store.Activate(a.Namespace, a.Name)
+	case checkpoint.Withdraw:
+		return true, l.Store.Withdraw(a.Namespace, a.Name)
+	case checkpoint.Remove:
+		delete(l.world.Confirmed, a.Lineage)
+		return true, l.Store.Remove(a.Namespace, a.Name)
+	case checkpoint.Prune:
+		return true, l.Store.Prune(a.Namespace, a.Name)
+	case checkpoint.Confirm:
+		l.confirm(ctx)
+		return false, nil
+	case checkpoint.StopSandbox:
+		l.stopSandbox(ctx, a)
+		return false, nil
+	default:
+		return false, fmt.Errorf("unknown action %v", a.Kind)
+	}
+}
+
+// save renders the parent anew, so that what is written is what it is now.
+func (l *Loop) save(a checkpoint.Action) error {
+	pod, r := l.pods[a.UID], l.renders[a.UID]
+	if pod == nil || r == nil {
+		return errors.New("the parent is gone meanwhile")
+	}
+	result, snapshot, err := l.convert(pod, r)
+	if err != nil {
+		return err
+	}
+	return l.Store.Save(result.Manifest, snapshot)
+}
+
+func (l *Loop) stopSandbox(ctx context.Context, a checkpoint.Action) {
+	l.ask(ctx, "stop of sandbox "+a.Sandbox, func() (func(), error) {
+		err := l.Runtime.StopSandbox(ctx, a.Sandbox)
+		return func() { describe(l.Log.Info(), a).Str("sandbox", a.Sandbox).Msg("action done") }, err
+	})
+}
+
+func describe(e *zerolog.Event, a checkpoint.Action) *zerolog.Event {
+	e = e.Stringer("action", a.Kind).Str("lineage", string(a.Lineage)).Str("pod", a.Namespace+"/"+a.Name)
+	if a.UID != "" {
+		e = e.Str("uid", string(a.UID))
+	}
+	return e.Str("reason", string(a.Reason))
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,75 @@
+package watch
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+)
+
+// logTransitions writes one line for each lineage whose phase changes, with what was known.
+func (l *Loop) logTransitions(next map[checkpoint.Lineage]checkpoint.State) {
+	all := maps.Clone(next)
+	if all == nil {
+		all = make(map[checkpoint.Lineage]checkpoint.State)
+	}
+	for lineage := range l.states {
+		all[lineage] = next[lineage]
+	}
+	for _, lineage := range slices.Sorted(maps.Keys(all)) {
+		from, to := l.states[lineage], all[lineage]
+		if from.Phase == to.Phase {
+			continue
+		}
+		l.Log.Info().Str("lineage", string(lineage)).Str("pod", l.podOf(lineage)).
+			Stringer("from", from.Phase).Stringer("to", to.Phase).Str("reason", string(to.Reason)).
+			Stringer("api", l.world.API).Stringer("kubelet", l.world.Kubelet).Stringer("runtime", l.world.Runtime).
+			Msg("transition")
+	}
+}
+
+// podOf names the pod that stands for the lineage.
+func (l *Loop) podOf(lineage checkpoint.Lineage) string {
+	for _, c := range l.world.Disk.Checkpoints {
+		if c.Lineage == lineage {
+			return c.Namespace + "/" + c.Name
+		}
+	}
+	for _, p := range l.world.Parents {
+		if p.Lineage == lineage {
+			return p.Namespace + "/" + p.Name
+		}
+	}
+	return ""
+}
+
+// logRefusal says once why a pod has no checkpoint, or keeps an earlier one. Volumes that are not there yet are no news
+// before the pod is up.
+func (l *Loop) logRefusal(pod *corev1.Pod, r *render, err error) {
+	if r.complaint == err.Error() {
+		return
+	}
+	r.complaint = err.Error()
+	event := l.Log.Warn()
+	if r.state == checkpoint.RenderingUnknown && !isReady(pod) {
+		event = l.Log.Debug()
+	}
+	event.Err(err).Str("pod", pod.Namespace+"/"+pod.Name).Str("uid", string(pod.UID)).
+		Msg("the pod can't be checkpointed: an earlier checkpoint of it stays as it is")
+}
+
+func (l *Loop) logWarnings(pod *corev1.Pod, r *render) {
+	var lines []string
+	for _, w := range r.result.Warnings {
+		lines = append(lines, w.Path+": "+w.Problem+": "+w.Remedy)
+	}
+	if r.complaint == strings.Join(lines, "; ") {
+		return
+	}
+	r.complaint = strings.Join(lines, "; ")
+	l.Log.Warn().Strs("warnings", lines).Str("pod", pod.Namespace+"/"+pod.Name).Str("uid", string(pod.UID)).
+		Msg("the checkpoint of the pod differs from the pod")
+}

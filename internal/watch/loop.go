@@ -1,0 +1,176 @@
+package watch
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/apiclient"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/kubelet"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
+)
+
+// Cluster answers what the loop must ask the API server for. The calls may take their time: the loop does not wait.
+type Cluster interface {
+	References(ctx context.Context, pod *corev1.Pod) (manifest.References, error)
+	KubernetesService(ctx context.Context) (host, port string, err error)
+	LivePods(ctx context.Context) ([]*corev1.Pod, error) // a consistent LIST of this node's pods
+	NodeUID(ctx context.Context) (string, error)         // of this node's own Node object
+}
+
+// Kubelet is told when it is worth asking the kubelet again.
+type Kubelet interface {
+	Kick()
+	APIServing(bool)
+}
+
+// Volumes is told which volumes to watch, as absolute directories.
+type Volumes interface {
+	Watch(map[checkpoint.UID][]string)
+}
+
+// Runtime is the container runtime, as far as it is written to.
+type Runtime interface {
+	StopSandbox(ctx context.Context, id string) error
+}
+
+// Config is what Loop is made of.
+type Config struct {
+	Policy        checkpoint.Policy // Self is found by the loop
+	Namespaces    []string          // in which pods may ask for a checkpoint
+	SelfNamespace string            // of the checkpointer's own pod; empty if it has none
+	SelfName      string
+	KubeletDir    string
+	Options       manifest.Options // ServiceHost and ServicePort are found by the loop
+
+	Store   *manifest.Store
+	Cluster Cluster
+	Kubelet Kubelet
+	Volumes Volumes
+	Runtime Runtime
+	Log     zerolog.Logger
+}
+
+// Loop is the one goroutine that decides and writes.
+type Loop struct {
+	Config
+
+	// The mailboxes of the sources.
+	API              Mailbox[apiclient.Facts]
+	KubeletPods      Mailbox[kubelet.PodsFacts]
+	RuntimeSandboxes Mailbox[kubelet.RuntimeFacts]
+	VolumeChanges    Mailbox[map[checkpoint.UID]bool]
+	Directories      Mailbox[struct{}]
+
+	world   checkpoint.World
+	states  map[checkpoint.Lineage]checkpoint.State
+	pods    map[checkpoint.UID]*corev1.Pod // parents as the API server last told
+	renders map[checkpoint.UID]*render
+	watched map[checkpoint.UID][]string
+	retries retries
+	asking  map[string]bool // what is being asked for in the background
+	answers chan func()     // what to do with the answers, in the loop
+}
+
+// NewLoop makes a loop that knows nothing yet.
+func NewLoop(config Config) *Loop {
+	now := time.Now()
+	return &Loop{
+		Config:           config,
+		API:              NewMailbox[apiclient.Facts](),
+		KubeletPods:      NewMailbox[kubelet.PodsFacts](),
+		RuntimeSandboxes: NewMailbox[kubelet.RuntimeFacts](),
+		VolumeChanges:    NewMergingMailbox(union[checkpoint.UID]),
+		Directories:      NewMailbox[struct{}](),
+		world:            checkpoint.World{Start: now, APISince: now, KubeletSince: now, Confirmed: make(map[checkpoint.Lineage]time.Time)},
+		pods:             make(map[checkpoint.UID]*corev1.Pod),
+		renders:          make(map[checkpoint.UID]*render),
+		retries:          make(retries),
+		asking:           make(map[string]bool),
+		answers:          make(chan func()),
+	}
+}
+
+// Run decides and applies until ctx ends.
+func (l *Loop) Run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case facts := <-l.API.slot:
+			l.foldAPI(facts)
+		case facts := <-l.KubeletPods.slot:
+			l.foldKubelet(facts)
+		case facts := <-l.RuntimeSandboxes.slot:
+			l.foldRuntime(facts)
+		case uids := <-l.VolumeChanges.slot:
+			l.foldVolumes(uids)
+		case <-l.Directories.slot:
+			l.foldDisk()
+		case answer := <-l.answers:
+			answer()
+		case <-timer.C:
+		}
+		timer.Stop()
+		if wake := l.reconcile(ctx); !wake.IsZero() {
+			timer.Reset(time.Until(wake))
+		}
+	}
+}
+
+// reconcile makes one plan and applies it. It returns when to make the next one, though no fact changes; zero: never.
+func (l *Loop) reconcile(ctx context.Context) time.Time {
+	l.renderParents(ctx)
+	l.world.Now = time.Now()
+	l.Policy.Self = l.self()
+	states, actions, wake := checkpoint.Plan(l.states, l.world, l.Policy)
+	l.logTransitions(states)
+	l.states = states
+	l.apply(ctx, actions)
+	return earliest(wake, l.retries.next())
+}
+
+// ask runs a question in the background, one of a name at a time, and its answer in the loop. One that failed is held
+// back for a while.
+func (l *Loop) ask(ctx context.Context, name string, question func() (answer func(), err error)) {
+	if l.asking[name] || l.retries.blocked(name) {
+		return
+	}
+	l.asking[name] = true
+	go func() {
+		answer, err := question()
+		conclude := func() {
+			delete(l.asking, name)
+			if err != nil {
+				wait := l.retries.failed(name)
+				l.Log.Debug().Err(err).Str("question", name).Dur("retry_in", wait).Msg("no answer yet")
+				return
+			}
+			l.retries.succeeded(name)
+			answer()
+		}
+		select {
+		case <-ctx.Done():
+		case l.answers <- conclude:
+		}
+	}()
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func union[K comparable](older, newer map[K]bool) map[K]bool {
+	for k := range older {
+		newer[k] = true
+	}
+	return newer
+}

@@ -1,0 +1,163 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
+)
+
+// render is what a parent would look like as a checkpoint.
+type render struct {
+	version    string // of the pod that it was made of
+	stale      bool   // something that it was made of has changed
+	references *manifest.References
+	result     manifest.Result
+	digest     string
+	state      checkpoint.Rendering
+	complaint  string // the last that was logged of it: each is said once
+}
+
+// renderParents brings World.Parents, and the volumes that are watched, up to date with the pods.
+func (l *Loop) renderParents(ctx context.Context) {
+	l.findService(ctx)
+	maps.DeleteFunc(l.renders, func(uid checkpoint.UID, _ *render) bool { return l.pods[uid] == nil })
+	l.world.Parents = l.world.Parents[:0]
+	for _, uid := range slices.Sorted(maps.Keys(l.pods)) {
+		pod := l.pods[uid]
+		r := l.renders[uid]
+		if r == nil {
+			r = new(render)
+			l.renders[uid] = r
+		}
+		if r.stale || r.version != pod.ResourceVersion {
+			l.renderParent(ctx, pod, r)
+		}
+		l.world.Parents = append(l.world.Parents, parentOf(pod, r))
+	}
+	l.watchVolumes()
+}
+
+func (l *Loop) renderParent(ctx context.Context, pod *corev1.Pod, r *render) {
+	changed := r.version != pod.ResourceVersion
+	r.version, r.stale = pod.ResourceVersion, false
+	if phaseOf(pod) != checkpoint.PodLive || pod.DeletionTimestamp != nil {
+		return // its volumes are on their way out: what was rendered last stays
+	}
+	if len(manifest.Needs(pod)) > 0 && (changed || r.references == nil) {
+		l.readReferences(ctx, pod, r)
+		if r.references == nil {
+			return
+		}
+	}
+	result, snapshot, err := l.convert(pod, r)
+	r.result = result
+	if err != nil {
+		r.state = checkpoint.RenderingUnknown
+		if refusal := (*manifest.Refusal)(nil); errors.As(err, &refusal) {
+			r.state = checkpoint.Refused
+		}
+		l.logRefusal(pod, r, err)
+		return
+	}
+	r.state, r.digest = checkpoint.Rendered, manifest.Digest(result.Manifest, snapshot)
+	l.logWarnings(pod, r)
+}
+
+// convert makes the manifest and reads the assets of a parent as they are now.
+func (l *Loop) convert(pod *corev1.Pod, r *render) (manifest.Result, *manifest.Snapshot, error) {
+	var references manifest.References
+	if r.references != nil {
+		references = *r.references
+	}
+	result, err := manifest.Convert(pod, references, l.Options)
+	if err != nil {
+		return result, nil, err
+	}
+	snapshot, err := l.Store.Snapshot(l.KubeletDir, checkpoint.UID(pod.UID), result.Assets)
+	return result, snapshot, err
+}
+
+// readReferences asks for what the pod's environment refers to. The pod is rendered again when the answer is there.
+func (l *Loop) readReferences(ctx context.Context, pod *corev1.Pod, r *render) {
+	r.version = "" // so that it is rendered again until the answer is there
+	if l.world.API != checkpoint.APIServing {
+		return
+	}
+	l.ask(ctx, "references of "+string(pod.UID), func() (func(), error) {
+		references, err := l.Cluster.References(ctx, pod)
+		return func() { r.references, r.stale = &references, true }, err
+	})
+}
+
+// findService learns the address that KUBERNETES_SERVICE_HOST and _PORT give to pods.
+func (l *Loop) findService(ctx context.Context) {
+	if l.Options.ServiceHost != "" || l.world.API != checkpoint.APIServing || len(l.pods) == 0 {
+		return
+	}
+	l.ask(ctx, "service kubernetes", func() (func(), error) {
+		host, port, err := l.Cluster.KubernetesService(ctx)
+		return func() {
+			l.Options.ServiceHost, l.Options.ServicePort = host, port
+			for _, r := range l.renders {
+				r.stale = true
+			}
+		}, err
+	})
+}
+
+// watchVolumes names to the volume source what the parents' checkpoints have been copied from.
+func (l *Loop) watchVolumes() {
+	wanted := make(map[checkpoint.UID][]string)
+	for uid, r := range l.renders {
+		for _, asset := range r.result.Assets {
+			if asset.Plugin != "" {
+				wanted[uid] = append(wanted[uid], filepath.Join(l.KubeletDir, "pods", string(uid), "volumes", asset.Plugin, asset.Volume))
+			}
+		}
+	}
+	if !maps.EqualFunc(wanted, l.watched, slices.Equal) {
+		l.watched = wanted
+		l.Volumes.Watch(maps.Clone(wanted))
+	}
+}
+
+func parentOf(pod *corev1.Pod, r *render) checkpoint.Parent {
+	return checkpoint.Parent{
+		UID:        checkpoint.UID(pod.UID),
+		Namespace:  pod.Namespace,
+		Name:       pod.Name,
+		Lineage:    manifest.LineageOf(pod),
+		Created:    pod.CreationTimestamp.Time,
+		Deleting:   pod.DeletionTimestamp != nil,
+		Phase:      phaseOf(pod),
+		Ready:      isReady(pod),
+		Containers: manifest.Running(pod),
+		Handover:   manifest.HandoverOf(pod),
+		Rendering:  r.state,
+		Digest:     r.digest,
+	}
+}
+
+func phaseOf(pod *corev1.Pod) checkpoint.PodPhase {
+	switch {
+	case pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded:
+		return checkpoint.PodLive
+	case pod.Status.Reason == "Evicted": // k8s.io/kubernetes/pkg/kubelet/eviction.Reason
+		return checkpoint.PodEvicted
+	default:
+		return checkpoint.PodEnded
+	}
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
