@@ -1,0 +1,54 @@
+# Everything a developer, a user or CI calls. `make help` lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+IMAGE   ?= pod-checkpointer/pod-checkpointer:dev
+
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.7.0
+GOFUMPT     := go run mvdan.cc/gofumpt@v0.10.0
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## Bring up a real node, cut its power, watch the pods come back (root, Linux)
+	@cd e2e && go run ./cmd/demo
+
+.PHONY: test
+test: check race e2e ## Everything: what CI runs
+
+.PHONY: check
+check: ## The fast loop: vet, staticcheck, gofumpt, unit tests
+	go vet ./...
+	$(STATICCHECK) ./...
+	@unformatted=$$($(GOFUMPT) -l cmd internal e2e); if [ -n "$$unformatted" ]; then \
+	  echo "not gofumpt-clean; run '$(GOFUMPT) -w cmd internal e2e':"; echo "$$unformatted"; exit 1; fi
+	go test ./...
+
+.PHONY: race
+race: ## Unit tests with the race detector
+	CGO_ENABLED=1 go test -race ./...
+
+.PHONY: build
+build: ## The static binary, bin/checkpointer
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/checkpointer ./cmd/checkpointer
+
+.PHONY: image
+image: build ## The container image of the Dockerfile, as an archive that any runtime imports: bin/image.tar
+	@cd e2e && go run ./cmd/image -name $(IMAGE) -out ../bin/image.tar
+
+.PHONY: e2e
+e2e: build ## End-to-end tests on a real kubelet, containerd and API server (root, Linux)
+	@cd e2e && go vet ./... && go test -count=1 -timeout 60m -v ./...
+
+.PHONY: bench
+bench: ## Benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: clean
+clean: ## Remove what was built here; the cache of Kubernetes binaries stays
+	rm -rf bin
