@@ -165,3 +165,13 @@ const (
 	Altered      // there, but not with our content
 	Intact
 )
+
+func (a API) String() string {
+	return [...]string{"unknown", "serving", "refusing", "failing", "lost"}[a]
+}
+
+func (k Kubelet) String() string {
+	return [...]string{"unknown", "unsynced", "synced", "absent"}[k]
+}
+
+func (r Runtime) String() string { return [...]string{"unknown", "known"}[r] }

@@ -41,18 +41,17 @@ func (s *step) remove() bool {
 	if s.current == nil || s.next.Kept || !s.wantedGone() {
 		return false
 	}
-	if s.self() && s.othersLeft() {
-		return false
-	}
 	switch {
 	case !s.confirmed():
 		s.emit(Action{Kind: Confirm, Reason: ReasonRemovalPending}, s.current)
 		return false
+	case s.self() && s.othersLeft():
+		return false // our own goes last
 	case s.active != nil:
 		s.removing(ReasonRemovalStopping)
 		s.next.wasActive = true
 		s.emit(Action{Kind: Withdraw, Reason: ReasonRemovalStopping}, s.active)
-	case !s.stopped(s.current) || s.Runtime == RuntimeUnknown:
+	case !s.stopped(s.current):
 		s.removing(ReasonRemovalStopping)
 	case s.prev.wasActive && !s.confirmedAgain():
 	default:
