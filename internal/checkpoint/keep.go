@@ -1,10 +1,12 @@
 package checkpoint
 
+import "time"
+
 // save stores a checkpoint of the parent: at once if there is none, else only when the parent proved itself, because a
 // bad roll-out must not overwrite the last good one. What is active is not changed while it is needed.
 func (s *step) save() {
 	p := s.parent
-	if p == nil || p.Phase != PodLive || p.Rendering != Rendered {
+	if s.unscheduled || p == nil || p.Phase != PodLive || p.Rendering != Rendered {
 		return
 	}
 	ready := s.ready(p)
@@ -74,21 +76,25 @@ func (s *step) confirmedAgain() bool {
 	return s.due(s.next.Since.Add(s.policy.Confirm))
 }
 
+// goneSince is when the API server began to say so, without a break since.
+func (s *step) goneSince() time.Time {
+	switch {
+	case !s.gone():
+		return time.Time{}
+	case s.prev.GoneSince.IsZero():
+		return s.Now
+	default:
+		return s.prev.GoneSince
+	}
+}
+
 // wantedGone says whether the lineage has been gone for the whole grace. Grace starts again whenever the API server is
 // not there to say so.
 func (s *step) wantedGone() bool {
 	if s.unscheduled && !s.self() {
-		s.next.GoneSince = s.prev.GoneSince
 		return true
 	}
-	if !s.gone() {
-		return false
-	}
-	s.next.GoneSince = s.Now
-	if !s.prev.GoneSince.IsZero() {
-		s.next.GoneSince = s.prev.GoneSince
-	}
-	return s.due(s.next.GoneSince.Add(s.policy.Grace))
+	return s.gone() && s.due(s.next.GoneSince.Add(s.policy.Grace))
 }
 
 // confirmed says whether a live LIST at the end of the grace showed the same.

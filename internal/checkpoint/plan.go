@@ -71,7 +71,7 @@ func unscheduled(prev map[Lineage]State, w World, p Policy) bool {
 	}
 	v := look(&w, p, p.Self)
 	since := prev[p.Self].GoneSince
-	return v.gone() && len(v.checkpoints) > 0 && !since.IsZero() && !w.Now.Before(since.Add(p.Grace)) &&
+	return v.gone() && !since.IsZero() && !w.Now.Before(since.Add(p.Grace)) &&
 		!w.Confirmed[p.Self].Before(since.Add(p.Grace))
 }
 

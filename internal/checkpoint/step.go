@@ -15,14 +15,15 @@ type step struct {
 
 func (s *step) decide() {
 	s.next.Kept = s.prev.Kept && !s.anyUp()
+	s.next.GoneSince = s.goneSince()
 	s.save()
 	if s.remove() {
 		return
 	}
 	if s.current == nil {
 		s.settle(Absent, hold(ReasonNoCheckpoint))
-		if s.parent == nil {
-			s.next = State{}
+		if s.parent == nil && !s.self() {
+			s.next = State{} // nothing is left to remember
 		}
 		return
 	}

@@ -50,7 +50,6 @@ func (l *Loop) do(ctx context.Context, a checkpoint.Action) (onDisk bool, err er
 	case checkpoint.Withdraw:
 		return true, l.Store.Withdraw(a.Namespace, a.Name)
 	case checkpoint.Remove:
-		delete(l.world.Confirmed, a.Lineage)
 		return true, l.Store.Remove(a.Namespace, a.Name)
 	case checkpoint.Prune:
 		return true, l.Store.Prune(a.Namespace, a.Name)
