@@ -16,7 +16,7 @@ import (
 // Cluster answers what the loop must ask the API server for. The calls may take their time: the loop does not wait.
 type Cluster interface {
 	References(ctx context.Context, pod *corev1.Pod) (manifest.References, error)
-	KubernetesService(ctx context.Context) (host, port string, err error)
+	Surroundings(ctx context.Context) (apiclient.Surroundings, error)
 	LivePods(ctx context.Context) ([]*corev1.Pod, error) // a consistent LIST of this node's pods
 	NodeUID(ctx context.Context) (string, error)         // of this node's own Node object
 }
@@ -44,7 +44,7 @@ type Config struct {
 	SelfNamespace string            // of the checkpointer's own pod; empty if it has none
 	SelfName      string
 	KubeletDir    string
-	Options       manifest.Options // ServiceHost and ServicePort are found by the loop
+	Options       manifest.Options // what depends on the cluster is found by the loop
 
 	Store   *manifest.Store
 	Cluster Cluster
@@ -70,6 +70,7 @@ type Loop struct {
 	pods    map[checkpoint.UID]*corev1.Pod // parents as the API server last told
 	renders map[checkpoint.UID]*render
 	watched map[checkpoint.UID][]string
+	learned time.Time // the APISince of when the surroundings were asked for last
 	retries retries
 	asking  map[string]bool // what is being asked for in the background
 	answers chan func()     // what to do with the answers, in the loop
@@ -147,8 +148,12 @@ func (l *Loop) ask(ctx context.Context, name string, question func() (answer fun
 		conclude := func() {
 			delete(l.asking, name)
 			if err != nil {
+				level := zerolog.WarnLevel
+				if l.retries[name] != nil {
+					level = zerolog.DebugLevel // said already
+				}
 				wait := l.retries.failed(name)
-				l.Log.Debug().Err(err).Str("question", name).Dur("retry_in", wait).Msg("no answer yet")
+				l.Log.WithLevel(level).Err(err).Str("question", name).Dur("retry_in", wait).Msg("no answer yet")
 				return
 			}
 			l.retries.succeeded(name)

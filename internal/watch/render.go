@@ -26,7 +26,8 @@ type render struct {
 
 // renderParents brings World.Parents, and the volumes that are watched, up to date with the pods.
 func (l *Loop) renderParents(ctx context.Context) {
-	l.findService(ctx)
+	l.learn(ctx)
+	l.learnImage()
 	maps.DeleteFunc(l.renders, func(uid checkpoint.UID, _ *render) bool { return l.pods[uid] == nil })
 	l.world.Parents = l.world.Parents[:0]
 	for _, uid := range slices.Sorted(maps.Keys(l.pods)) {
@@ -45,6 +46,9 @@ func (l *Loop) renderParents(ctx context.Context) {
 }
 
 func (l *Loop) renderParent(ctx context.Context, pod *corev1.Pod, r *render) {
+	if l.learned.IsZero() {
+		return // a manifest without the surroundings would be another one
+	}
 	changed := r.version != pod.ResourceVersion
 	r.version, r.stale = pod.ResourceVersion, false
 	if phaseOf(pod) != checkpoint.PodLive || pod.DeletionTimestamp != nil {
@@ -96,20 +100,43 @@ func (l *Loop) readReferences(ctx context.Context, pod *corev1.Pod, r *render) {
 	})
 }
 
-// findService learns the address that KUBERNETES_SERVICE_HOST and _PORT give to pods.
-func (l *Loop) findService(ctx context.Context) {
-	if l.Options.ServiceHost != "" || l.world.API != checkpoint.APIServing || len(l.pods) == 0 {
+// learn asks, once in each time that the API server serves, for what goes into every manifest.
+func (l *Loop) learn(ctx context.Context) {
+	since := l.world.APISince
+	if l.world.API != checkpoint.APIServing || l.learned.Equal(since) || len(l.pods) == 0 {
 		return
 	}
-	l.ask(ctx, "service kubernetes", func() (func(), error) {
-		host, port, err := l.Cluster.KubernetesService(ctx)
+	l.ask(ctx, "surroundings", func() (func(), error) {
+		found, err := l.Cluster.Surroundings(ctx)
 		return func() {
-			l.Options.ServiceHost, l.Options.ServicePort = host, port
-			for _, r := range l.renders {
-				r.stale = true
-			}
+			l.learned = since
+			options := l.Options
+			options.ServiceHost, options.ServicePort, options.KubeletVersion = found.ServiceHost, found.ServicePort, found.KubeletVersion
+			l.setOptions(options)
 		}, err
 	})
+}
+
+// setOptions renders every parent anew if the options changed.
+func (l *Loop) setOptions(options manifest.Options) {
+	if l.Options == options {
+		return
+	}
+	l.Options = options
+	for _, r := range l.renders {
+		r.stale = true
+	}
+}
+
+// learnImage finds the image of this very agent, whose binary serves as the init container of checkpoints.
+func (l *Loop) learnImage() {
+	for _, pod := range l.pods {
+		if pod.Namespace == l.SelfNamespace && pod.Name == l.SelfName {
+			options := l.Options
+			options.AgentImage = pod.Spec.Containers[0].Image
+			l.setOptions(options)
+		}
+	}
 }
 
 // watchVolumes names to the volume source what the parents' checkpoints have been copied from.
