@@ -1,0 +1,124 @@
+package manifest
+
+import (
+	"fmt"
+	"path"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Options is what Convert has to know of the node.
+type Options struct {
+	AssetsDir      string // on the host, as "/etc/kubernetes/checkpoint-assets"
+	NodeName       string
+	KubeletVersion string // as the Node object says it; empty: unknown
+	AgentImage     string // for the init container that hands Secrets to the environment; empty: none
+	ServiceHost    string // literal for KUBERNETES_SERVICE_HOST; empty: unknown
+	ServicePort    string // literal for KUBERNETES_SERVICE_PORT
+}
+
+// Result is a checkpoint, not yet on disk.
+type Result struct {
+	Pod      *corev1.Pod
+	Manifest []byte // Pod as JSON, always the same bytes for the same pod
+	Assets   []Asset
+	Warnings []Finding
+}
+
+// Asset is a directory below AssetsDir/<namespace>_<name>/ that a volume of the checkpoint is a hostPath to. It looks
+// like a volume of the kubelet: the files lie in a directory that the symlink ..data names.
+type Asset struct {
+	Volume string // name of the pod's volume, and of the directory
+	// Plugin is the directory of the parent's volume below <kubelet-dir>/pods/<uid>/volumes/, whose content is copied.
+	Plugin string
+	// Dirs are empty directories that must exist inside, because other mounts nest in this one.
+	Dirs []string
+	// Files is the content of an asset that no volume of the parent has. Plugin is empty then.
+	Files map[string][]byte
+}
+
+// Convert makes a static pod of a pod as the API server returns it. It does not change pod. The error is a *Refusal.
+func Convert(pod *corev1.Pod, refs References, opts Options) (Result, error) {
+	c := &conversion{parent: pod, refs: refs, opts: opts, pod: &corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: *pod.ObjectMeta.DeepCopy(),
+		Spec:       *pod.Spec.DeepCopy(),
+	}}
+	if c.checkKind(); len(c.refusals) > 0 {
+		return Result{}, &Refusal{c.refusals}
+	}
+	c.checkName()
+	c.convertVolumes() // before the mounts, which it drops volumes by, and before what strips the service account
+	c.convertContainers()
+	c.convertSpec()
+	c.convertMeta()
+	if len(c.refusals) > 0 {
+		return Result{}, &Refusal{c.refusals}
+	}
+	encoded, err := encode(c.pod)
+	if err != nil {
+		c.refuse("metadata", "can't be encoded: "+err.Error(), "")
+		return Result{}, &Refusal{c.refusals}
+	}
+	return Result{Pod: c.pod, Manifest: encoded, Assets: c.assets, Warnings: c.warnings}, nil
+}
+
+// conversion is one call of Convert. It changes pod, a copy of parent, step by step.
+type conversion struct {
+	parent *corev1.Pod
+	refs   References
+	opts   Options
+
+	pod      *corev1.Pod
+	assets   []Asset
+	warnings []Finding
+	refusals []Finding
+
+	converted map[string]bool // names of the volumes that became a hostPath which the kubelet would mount read-only
+}
+
+func (c *conversion) report(f Finding) { c.refusals = append(c.refusals, f) }
+
+func (c *conversion) refuse(path, problem, remedy string) {
+	c.report(Finding{path, problem, remedy})
+}
+
+func (c *conversion) warn(path, problem, remedy string) {
+	c.warnings = append(c.warnings, Finding{path, problem, remedy})
+}
+
+// checkKind refuses what is no parent, whatever it contains.
+func (c *conversion) checkKind() {
+	switch {
+	case isCheckpoint(c.parent):
+		c.refuse("metadata.annotations", "already a checkpoint", "annotate the pod that it was made of, "+c.parent.Annotations[AnnotationCheckpointOf])
+	case isStatic(c.parent):
+		c.refuse("metadata.annotations", "already a static pod: the kubelet starts it without an API server", "remove the annotation "+AnnotationCheckpoint)
+	case c.parent.Name == "" || c.parent.Namespace == "":
+		c.refuse("metadata", "a name and a namespace are needed", "")
+	}
+}
+
+// checkName refuses names that a static pod would be too long with: the kubelet appends the node's name
+// (k8s.io/kubernetes/pkg/kubelet/config/common.go, generatePodName), and makes a directory for the logs whose name is
+// <namespace>_<name>_<uid> (k8s.io/kubernetes/pkg/kubelet/kuberuntime/helpers.go, BuildPodLogsDirectory).
+func (c *conversion) checkName() {
+	const uid = 32 // hexadecimal digits of a static pod's
+	const nameMax = 255
+	name := c.parent.Name
+	if c.opts.NodeName != "" {
+		name += "-" + c.opts.NodeName
+	}
+	if len(name) > validation.DNS1123SubdomainMaxLength {
+		c.refuse("metadata.name", fmt.Sprintf("with the node's name it has %d characters, and %d are allowed", len(name), validation.DNS1123SubdomainMaxLength), "use a shorter name")
+	} else if length := len(c.parent.Namespace + "_" + name + "_"); length+uid > nameMax {
+		c.refuse("metadata.name", fmt.Sprintf("the directory of its logs would have a name of %d characters, and %d are allowed", length+uid, nameMax), "use a shorter name")
+	}
+}
+
+// hostDir is where on the host the asset of a volume lies.
+func (c *conversion) hostDir(volume string) string {
+	return path.Join(c.opts.AssetsDir, c.parent.Namespace+"_"+c.parent.Name, volume)
+}
