@@ -193,21 +193,21 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// version tells one state of a file from another without reading it.
-type version struct {
+// stamp tells one state of a file from another without reading it.
+type stamp struct {
 	dev, ino     uint64
 	size         int64
 	mode         uint32
 	mtime, ctime syscall.Timespec
 }
 
-func versionOf(info fs.FileInfo) version {
+func stampOf(info fs.FileInfo) stamp {
 	stat := info.Sys().(*syscall.Stat_t)
-	return version{uint64(stat.Dev), stat.Ino, stat.Size, stat.Mode, stat.Mtim, stat.Ctim}
+	return stamp{uint64(stat.Dev), stat.Ino, stat.Size, stat.Mode, stat.Mtim, stat.Ctim}
 }
 
-// settled says whether a change from now on must show in the version. The kernel stamps files with a clock that ticks
+// settled says whether a change from now on must show in the stamp. The kernel stamps files with a clock that ticks
 // every few milliseconds: two changes within one tick look the same.
-func (v version) settled(now time.Time) bool {
-	return now.Sub(time.Unix(v.ctime.Unix())) > time.Second
+func (s stamp) settled(now time.Time) bool {
+	return now.Sub(time.Unix(s.ctime.Unix())) > time.Second
 }

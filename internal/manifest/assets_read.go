@@ -1,0 +1,86 @@
+package manifest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// dataLink is the name under which k8s.io/kubernetes/pkg/volume/util.AtomicWriter swaps one version of a volume's
+// content for the next.
+const dataLink = "..data"
+
+// readVolume reads one version of a volume. The kubelet removes a version only after it swapped in the next, so one that
+// is still the present one when all of it has been read was whole.
+func readVolume(dir string) (volume, error) {
+	for range 10 {
+		v, whole, err := readVersion(dir)
+		if whole || err != nil && v.entries == nil {
+			return v, err
+		}
+	}
+	return volume{}, fmt.Errorf("%s keeps changing", dir)
+}
+
+func readVersion(dir string) (v volume, whole bool, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return v, false, fmt.Errorf("the kubelet has not made it yet, or --kubelet-dir names another directory: %w", err)
+	}
+	defer root.Close()
+	info, err := root.Stat(".")
+	if err != nil {
+		return v, false, err
+	}
+	version, err := root.Readlink(dataLink)
+	if err != nil {
+		return v, false, fmt.Errorf("the kubelet has not filled it yet, or its mounts don't reach the checkpointer (mountPropagation HostToContainer): %w", err)
+	}
+	v.stable = ownerOf(info)
+	v.entries, err = readEntries(root, version)
+	again, linkErr := root.Readlink(dataLink)
+	return v, err == nil && linkErr == nil && again == version, errors.Join(err, linkErr)
+}
+
+// readEntries reads all that is below a directory, and the directory itself as ".".
+func readEntries(root *os.Root, dir string) ([]entry, error) {
+	entries := []entry{}
+	err := fs.WalkDir(root.FS(), dir, func(name string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		e, err := readEntry(root, name)
+		if err != nil {
+			return err
+		}
+		e.path, err = filepath.Rel(dir, name)
+		entries = append(entries, e)
+		return err
+	})
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.path, b.path) })
+	return entries, err
+}
+
+func readEntry(root *os.Root, name string) (entry, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return entry{}, err
+	}
+	e := entry{owner: ownerOf(info)}
+	switch info.Mode().Type() {
+	case fs.ModeDir:
+	case 0:
+		e.data, err = root.ReadFile(name)
+	case fs.ModeSymlink:
+		var target string
+		target, err = root.Readlink(name)
+		e.data = []byte(target)
+	default:
+		err = fmt.Errorf("neither a file, nor a directory, nor a symlink: %s", name)
+	}
+	return e, err
+}
