@@ -1,0 +1,72 @@
+// Package binaries compiles the programs of a Kubernetes node from their Go
+// modules and keeps them in the user's cache, one directory per version. What
+// has no Go module (runc with seccomp, the CNI plugins) comes from Debian.
+package binaries
+
+import (
+	"os"
+	"strings"
+)
+
+// The one place where versions are pinned.
+const (
+	kubernetesVersion = "1.37.2" // the environment's KUBE_VERSION overrides it
+	containerdVersion = "2.4.2"
+	etcdVersion       = "3.6.16"
+	crictlVersion     = "1.37.0"
+)
+
+// source is one Go module and the commands that are built from it.
+type source struct {
+	name    string // names the directory in the cache
+	version string // without the leading v
+	module  string
+	// commands are package paths below module. An empty path stands for main.
+	commands []string
+	// main, for modules that `go install` refuses, is a main package that
+	// links the module.
+	main string
+}
+
+func sources() []source {
+	return []source{
+		{
+			name: "kubernetes", version: KubernetesVersion(), module: "k8s.io/kubernetes",
+			commands: []string{"cmd/kubelet", "cmd/kube-apiserver", "cmd/kube-controller-manager", "cmd/kube-scheduler", "cmd/kubectl"},
+		},
+		{
+			name: "containerd", version: containerdVersion, module: "github.com/containerd/containerd/v2",
+			commands: []string{"cmd/containerd", "cmd/containerd-shim-runc-v2", "cmd/ctr"},
+		},
+		{
+			name: "crictl", version: crictlVersion, module: "sigs.k8s.io/cri-tools",
+			commands: []string{"cmd/crictl"},
+		},
+		{
+			name: "etcd", version: etcdVersion, module: "go.etcd.io/etcd/server/v3",
+			main: etcdMain,
+		},
+	}
+}
+
+// etcdMain is what go.etcd.io/etcd/v3 builds as its etcd command; that module
+// can't be required, because it replaces its own parts by local directories.
+const etcdMain = `package main
+
+import (
+	"os"
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+)
+
+func main() { etcdmain.Main(os.Args) }
+`
+
+// KubernetesVersion is the version of the kubelet and the control plane,
+// without a leading v.
+func KubernetesVersion() string {
+	if v := os.Getenv("KUBE_VERSION"); v != "" {
+		return strings.TrimPrefix(v, "v")
+	}
+	return kubernetesVersion
+}

@@ -1,0 +1,160 @@
+//go:build linux
+
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/pod-checkpointer/pod-checkpointer/e2e/binaries"
+	"github.com/pod-checkpointer/pod-checkpointer/e2e/pki"
+)
+
+// Cluster is everything that isn't on the node. It runs in a network of its own,
+// at the other end of a cable, and a power cut of the node doesn't touch it.
+type Cluster struct {
+	Etcd, APIServer, ControllerManager, Scheduler *Component
+
+	machine machine
+	ca      *pki.Authority
+	client  kubernetes.Interface
+}
+
+// ClusterOptions change what StartCluster starts.
+type ClusterOptions struct {
+	// APIServerArgs come after our own, so they override them.
+	APIServerArgs []string
+}
+
+// StartCluster starts etcd, the API server, the controller manager and the
+// scheduler, and returns when all are healthy.
+func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
+	c := &Cluster{machine: machine{run}}
+	if err := c.writeCredentials(); err != nil {
+		return nil, fmt.Errorf("cluster credentials: %w", err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", c.adminKubeconfig())
+	if err != nil {
+		return nil, err
+	}
+	// Tests poll and watch; a throttled client would measure itself.
+	config.QPS = -1
+	if c.client, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	c.Etcd = c.component("etcd", httpOK("http://"+ClusterAddress+":2379/health"), c.etcdArgs())
+	c.APIServer = c.component("kube-apiserver", httpOK("https://"+AdminAddress+":"+apiPort+"/readyz"), append(c.apiServerArgs(), o.APIServerArgs...))
+	c.ControllerManager = c.component("kube-controller-manager", httpOK("https://"+ClusterAddress+":10257/healthz"), c.controllerManagerArgs())
+	c.Scheduler = c.component("kube-scheduler", httpOK("https://"+ClusterAddress+":10259/healthz"), c.schedulerArgs())
+	return c, c.Start(ctx)
+}
+
+// Start starts the components that don't run, in order.
+func (c *Cluster) Start(ctx context.Context) error {
+	for _, component := range []*Component{c.Etcd, c.APIServer, c.ControllerManager, c.Scheduler} {
+		if component.Running() {
+			continue
+		}
+		if err := component.Start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close kills the components and removes their data, so that another cluster
+// can be started.
+func (c *Cluster) Close(ctx context.Context) error {
+	for _, component := range []*Component{c.Scheduler, c.ControllerManager, c.APIServer, c.Etcd} {
+		if !component.Running() {
+			continue
+		}
+		if err := component.Kill(ctx); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(c.machine.elsewhere("etcd"))
+}
+
+// Client is the admin's clientset.
+func (c *Cluster) Client() kubernetes.Interface { return c.client }
+
+// PKI is the directory of the cluster's certificates and keys, named as in
+// kubeadm's /etc/kubernetes/pki.
+func (c *Cluster) PKI() string { return c.machine.elsewhere("pki") }
+
+// Issue signs a certificate by the cluster's authority.
+func (c *Cluster) Issue(s pki.Subject) (pki.Pair, error) { return c.ca.Issue(s) }
+
+func (c *Cluster) component(name string, ready func(context.Context) error, args []string) *Component {
+	return &Component{
+		name:  name,
+		args:  c.machine.inCluster(append([]string{binaries.Path(name)}, args...)...),
+		ready: ready,
+	}
+}
+
+// EtcdArgs are the arguments that any API server of this cluster needs, except
+// for its address: the paths in them are the machine's.
+func (c *Cluster) apiServerArgs() []string {
+	pki := c.PKI() + "/"
+	return []string{
+		"--bind-address=0.0.0.0",
+		"--secure-port=" + apiPort,
+		"--advertise-address=" + APIAddress,
+		"--etcd-servers=http://" + ClusterAddress + ":2379",
+		"--allow-privileged=true",
+		"--authorization-mode=Node,RBAC",
+		"--enable-admission-plugins=NodeRestriction",
+		"--client-ca-file=" + pki + "ca.crt",
+		"--tls-cert-file=" + pki + "apiserver.crt",
+		"--tls-private-key-file=" + pki + "apiserver.key",
+		"--kubelet-certificate-authority=" + pki + "ca.crt",
+		"--kubelet-client-certificate=" + pki + "apiserver-kubelet-client.crt",
+		"--kubelet-client-key=" + pki + "apiserver-kubelet-client.key",
+		"--kubelet-preferred-address-types=InternalIP",
+		"--service-cluster-ip-range=" + serviceCIDR,
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + pki + "sa.pub",
+		"--service-account-signing-key-file=" + pki + "sa.key",
+	}
+}
+
+func (c *Cluster) etcdArgs() []string {
+	client, peer := "http://"+ClusterAddress+":2379", "http://"+ClusterAddress+":2380"
+	return []string{
+		"--name=etcd",
+		"--data-dir=" + c.machine.elsewhere("etcd"),
+		"--listen-client-urls=" + client,
+		"--advertise-client-urls=" + client,
+		"--listen-peer-urls=" + peer,
+		"--initial-advertise-peer-urls=" + peer,
+		"--initial-cluster=etcd=" + peer,
+		// The machine's disk is shared, and a run's data dies with the run.
+		"--unsafe-no-fsync",
+	}
+}
+
+func (c *Cluster) controllerManagerArgs() []string {
+	pki := c.PKI() + "/"
+	return []string{
+		"--kubeconfig=" + c.machine.elsewhere("controller-manager.conf"),
+		"--leader-elect=false",
+		"--use-service-account-credentials",
+		"--service-account-private-key-file=" + pki + "sa.key",
+		"--root-ca-file=" + pki + "ca.crt",
+		"--cluster-signing-cert-file=" + pki + "ca.crt",
+		"--cluster-signing-key-file=" + pki + "ca.key",
+	}
+}
+
+func (c *Cluster) schedulerArgs() []string {
+	return []string{
+		"--kubeconfig=" + c.machine.elsewhere("scheduler.conf"),
+		"--leader-elect=false",
+	}
+}
