@@ -35,6 +35,7 @@ func newRunCommand(env lookupEnv) *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
+			apiclient.LogThrough(log)
 			return run(cmd.Context(), o, log)
 		},
 	}

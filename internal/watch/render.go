@@ -144,7 +144,7 @@ func (l *Loop) watchVolumes() {
 	wanted := make(map[checkpoint.UID][]string)
 	for uid, r := range l.renders {
 		for _, asset := range r.result.Assets {
-			if asset.Plugin != "" {
+			if r.state == checkpoint.Rendered && asset.Plugin != "" {
 				wanted[uid] = append(wanted[uid], filepath.Join(l.KubeletDir, "pods", string(uid), "volumes", asset.Plugin, asset.Volume))
 			}
 		}

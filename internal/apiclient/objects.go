@@ -1,0 +1,136 @@
+package apiclient
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
+)
+
+// requestTimeout bounds a single read, its retries included.
+const requestTimeout = 15 * time.Second
+
+// Surroundings is what goes into every manifest of this node.
+type Surroundings struct {
+	ServiceHost, ServicePort string // of the Service default/kubernetes, which pods find in KUBERNETES_SERVICE_*
+	KubeletVersion           string // of this node, such as v1.37.2
+}
+
+// Surroundings reads them. The node's own credential may.
+func (c *Client) Surroundings(ctx context.Context) (Surroundings, error) {
+	var service corev1.Service
+	if err := c.get(ctx, "services", metav1.NamespaceDefault, "kubernetes", &service); err != nil {
+		return Surroundings{}, err
+	}
+	node, err := c.node(ctx)
+	if err != nil {
+		return Surroundings{}, err
+	}
+	found := Surroundings{ServiceHost: service.Spec.ClusterIP, KubeletVersion: node.Status.NodeInfo.KubeletVersion}
+	for _, port := range service.Spec.Ports {
+		if port.Name == "https" || found.ServicePort == "" {
+			found.ServicePort = strconv.Itoa(int(port.Port))
+		}
+	}
+	return found, nil
+}
+
+// NodeUID is the UID of this node's own Node object, by a consistent read.
+func (c *Client) NodeUID(ctx context.Context) (string, error) {
+	node, err := c.node(ctx)
+	if err != nil {
+		return "", err
+	}
+	return string(node.UID), nil
+}
+
+func (c *Client) node(ctx context.Context) (*corev1.Node, error) {
+	var node corev1.Node
+	return &node, c.get(ctx, "nodes", "", c.config.NodeName, &node)
+}
+
+// LivePods lists this node's pods by a consistent read, not from any cache.
+func (c *Client) LivePods(ctx context.Context) ([]*corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var list corev1.PodList
+	options := metav1.ListOptions{FieldSelector: "spec.nodeName=" + c.config.NodeName}
+	if err := c.client().Get().Resource("pods").VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Into(&list); err != nil {
+		return nil, fmt.Errorf("list the pods of node %s: %w", c.config.NodeName, err)
+	}
+	pods := make([]*corev1.Pod, 0, len(list.Items))
+	for i := range list.Items {
+		if list.Items[i].Spec.NodeName == c.config.NodeName {
+			pods = append(pods, &list.Items[i])
+		}
+	}
+	return pods, nil
+}
+
+// References reads what a pod refers to. What the API server says does not exist is absent from the answer; anything
+// else that can't be read is an error.
+func (c *Client) References(ctx context.Context, pod *corev1.Pod) (manifest.References, error) {
+	refs := manifest.References{
+		ConfigMaps: make(map[string]*corev1.ConfigMap),
+		Secrets:    make(map[string]*corev1.Secret),
+		PVCs:       make(map[string]*corev1.PersistentVolumeClaim),
+		PVs:        make(map[string]*corev1.PersistentVolume),
+	}
+	for _, need := range manifest.Needs(pod) {
+		if err := c.reference(ctx, need, &refs); err != nil {
+			return refs, err
+		}
+	}
+	return refs, nil
+}
+
+func (c *Client) reference(ctx context.Context, need manifest.Reference, refs *manifest.References) error {
+	switch need.Kind {
+	case "ConfigMap":
+		return keep(ctx, c, "configmaps", need, refs.ConfigMaps, new(corev1.ConfigMap))
+	case "Secret":
+		return keep(ctx, c, "secrets", need, refs.Secrets, new(corev1.Secret))
+	case "PersistentVolumeClaim":
+		claim := new(corev1.PersistentVolumeClaim)
+		if err := keep(ctx, c, "persistentvolumeclaims", need, refs.PVCs, claim); err != nil || claim.Spec.VolumeName == "" {
+			return err
+		}
+		volume := manifest.Reference{Kind: "PersistentVolume", Name: claim.Spec.VolumeName}
+		return keep(ctx, c, "persistentvolumes", volume, refs.PVs, new(corev1.PersistentVolume))
+	default:
+		return fmt.Errorf("unknown kind of reference %q", need.Kind)
+	}
+}
+
+// keep reads one object into the map, by its name, if it exists.
+func keep[T runtime.Object](ctx context.Context, c *Client, resource string, need manifest.Reference, into map[string]T, object T) error {
+	err := c.get(ctx, resource, need.Namespace, need.Name, object)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err == nil {
+		into[need.Name] = object
+	}
+	return err
+}
+
+func (c *Client) get(ctx context.Context, resource, namespace, name string, into runtime.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	request := c.client().Get().Resource(resource).Name(name)
+	if namespace != "" {
+		request = request.Namespace(namespace)
+	}
+	if err := request.Do(ctx).Into(into); err != nil {
+		return fmt.Errorf("read %s %s/%s: %w", resource, namespace, name, err)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	podsv1 "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+)
+
+// PodsFacts is what the kubelet says that it manages.
+type PodsFacts struct {
+	State   checkpoint.Kubelet
+	Managed map[checkpoint.UID]checkpoint.Managed // while State is Synced
+	Detail  string                                // for people
+}
+
+// Pods watches the kubelet's Pods API (k8s.io/kubelet/pkg/apis/pods/v1alpha1, on by default from Kubernetes 1.37). It
+// answers FailedPrecondition until the kubelet has seen the API server once since its own start, which is the very fact
+// that recovery rests on; nothing announces its end, so that it is asked again until then.
+type Pods struct {
+	directory  string
+	log        zerolog.Logger
+	kick       chan struct{}
+	apiServing atomic.Bool
+	last       PodsFacts
+}
+
+const (
+	askSoon  = 250 * time.Millisecond // while the API server serves: the kubelet is about to see it
+	askLater = 2 * time.Second
+)
+
+// NewPods watches the socket below the kubelet's root directory.
+func NewPods(kubeletDir string, log zerolog.Logger) *Pods {
+	return &Pods{directory: filepath.Join(kubeletDir, "pods-api"), log: log, kick: make(chan struct{}, 1)}
+}
+
+// Kick has the kubelet asked again now, if it is being asked again and again. It never blocks.
+func (p *Pods) Kick() {
+	select {
+	case p.kick <- struct{}{}:
+	default:
+	}
+}
+
+// APIServing says how soon it is worth asking again.
+func (p *Pods) APIServing(serving bool) {
+	if p.apiServing.Swap(serving) != serving && serving {
+		p.Kick()
+	}
+}
+
+// Run reports facts until ctx ends. report must not block.
+func (p *Pods) Run(ctx context.Context, report func(PodsFacts)) {
+	retry := newBackoff(2 * time.Second)
+	for ctx.Err() == nil {
+		if _, err := os.Stat(p.directory); errors.Is(err, fs.ErrNotExist) {
+			p.tell(report, PodsFacts{State: checkpoint.KubeletAbsent, Detail: p.directory + " does not exist"})
+		} else if err := p.connect(ctx, retry, report); ctx.Err() == nil {
+			p.tell(report, PodsFacts{State: checkpoint.KubeletUnknown, Detail: err.Error()})
+		}
+		pause(ctx, retry.NextBackOff(), p.kick)
+	}
+}
+
+// connect watches over one connection until it breaks.
+func (p *Pods) connect(ctx context.Context, retry interface{ Reset() }, report func(PodsFacts)) error {
+	conn, err := dial("unix://" + filepath.Join(p.directory, "pods-api.sock"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	client := podsv1.NewPodsClient(conn)
+	for {
+		err := p.watch(ctx, client, retry, report)
+		if status.Code(err) != codes.FailedPrecondition {
+			return err
+		}
+		retry.Reset()
+		p.tell(report, PodsFacts{State: checkpoint.KubeletUnsynced, Detail: status.Convert(err).Message()})
+		wait := askLater
+		if p.apiServing.Load() {
+			wait = askSoon
+		}
+		pause(ctx, wait, p.kick)
+	}
+}
+
+// watch follows one stream until it ends, always with an error.
+func (p *Pods) watch(ctx context.Context, client podsv1.PodsClient, retry interface{ Reset() }, report func(PodsFacts)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := client.WatchPods(ctx, &podsv1.WatchPodsRequest{})
+	if err != nil {
+		return err
+	}
+	managed := make(map[checkpoint.UID]checkpoint.Managed)
+	synced := false
+	for {
+		event, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		if event.Type == podsv1.EventType_INITIAL_SYNC_COMPLETE {
+			synced = true
+			retry.Reset()
+		} else if err := fold(managed, event); err != nil {
+			return err
+		}
+		if synced {
+			p.tell(report, PodsFacts{State: checkpoint.KubeletSynced, Managed: maps.Clone(managed)})
+		}
+	}
+}
+
+// fold takes one event into the set of managed pods. A fresh stream lists pods that were rejected, evicted or have
+// finished, too: being listed is not being managed.
+func fold(managed map[checkpoint.UID]checkpoint.Managed, event *podsv1.WatchPodsEvent) error {
+	var pod corev1.Pod
+	if err := pod.Unmarshal(event.Pod); err != nil {
+		return err
+	}
+	uid := checkpoint.UID(pod.UID)
+	ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+	// k8s.io/kubernetes/pkg/kubelet/types.ConfigSourceAnnotationKey
+	static := pod.Annotations["kubernetes.io/config.source"] == "file"
+	if event.Type == podsv1.EventType_DELETED || ended || static || pod.DeletionTimestamp != nil {
+		delete(managed, uid)
+		return nil
+	}
+	m := checkpoint.Managed{}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			m.Ready = c.Status == corev1.ConditionTrue
+		}
+	}
+	managed[uid] = m
+	return nil
+}
+
+// tell reports facts that differ from the last, and logs a change of state.
+func (p *Pods) tell(report func(PodsFacts), facts PodsFacts) {
+	if facts.State == p.last.State && maps.Equal(facts.Managed, p.last.Managed) && p.last.Detail != "" {
+		return
+	}
+	if facts.State != p.last.State {
+		event, meaning := p.log.Info(), map[checkpoint.Kubelet]string{
+			checkpoint.KubeletUnknown:  "kubelet does not answer: what it manages is unknown",
+			checkpoint.KubeletUnsynced: "kubelet has not seen the API server since its start: it manages no pod of it",
+			checkpoint.KubeletSynced:   "kubelet manages the API server's pods",
+			checkpoint.KubeletAbsent:   "kubelet has no Pods API: what it manages is judged by what the container runtime runs",
+		}[facts.State]
+		if facts.State == checkpoint.KubeletUnknown {
+			event = p.log.Warn()
+		}
+		event.Stringer("from", p.last.State).Stringer("to", facts.State).Str("detail", facts.Detail).Msg(meaning)
+	}
+	if facts.Detail == "" {
+		facts.Detail = "ok"
+	}
+	p.last = facts
+	report(facts)
+}
