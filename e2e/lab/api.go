@@ -44,29 +44,36 @@ func (c *Cluster) kubectl(ctx context.Context, stdin []byte, args ...string) (st
 	return stdout.String(), nil
 }
 
-// WaitReady waits until the API says that the node is Ready and has heard so
-// from the kubelet's present life: a node that was cut off stays Ready for a
-// while.
+// WaitReady waits until the API has heard from the kubelet's present life that
+// the node is Ready: one that was cut off stays Ready for a while.
 func (n *Node) WaitReady(ctx context.Context) error {
-	return Wait(ctx, "node "+NodeName+" to be Ready", func(ctx context.Context) error {
+	return Wait(ctx, "node "+NodeName+" to be Ready again", func(ctx context.Context) error {
 		lease, err := n.cluster.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, NodeName, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if renewed := lease.Spec.RenewTime; renewed == nil || renewed.Time.Before(n.Kubelet.StartedAt()) {
+		started := n.Kubelet.StartedAt()
+		if renewed := lease.Spec.RenewTime; renewed == nil || renewed.Time.Before(started) {
 			return fmt.Errorf("the kubelet hasn't renewed its lease")
 		}
-		node, err := n.cluster.client.CoreV1().Nodes().Get(ctx, NodeName, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		return ready(node, n.Kubelet.StartedAt())
+		return n.reportedReady(ctx, started)
 	}, n.Kubelet, n.Containerd)
 }
 
-// ready is nil if the node reported since that it's Ready. Reports carry whole
-// seconds.
-func ready(node *corev1.Node, since time.Time) error {
+// waitFirstReady is WaitReady for a new node, whose lease comes 10 s late.
+func (n *Node) waitFirstReady(ctx context.Context) error {
+	return Wait(ctx, "node "+NodeName+" to be Ready", func(ctx context.Context) error {
+		return n.reportedReady(ctx, n.Kubelet.StartedAt())
+	}, n.Kubelet, n.Containerd)
+}
+
+// reportedReady is nil if the node says that it's Ready, and said so no earlier
+// than since. Reports carry whole seconds.
+func (n *Node) reportedReady(ctx context.Context, since time.Time) error {
+	node, err := n.cluster.client.CoreV1().Nodes().Get(ctx, NodeName, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
 	for _, c := range node.Status.Conditions {
 		switch {
 		case c.Type != corev1.NodeReady:

@@ -80,7 +80,7 @@ func StartNode(ctx context.Context, c *Cluster, o NodeOptions) (*Node, error) {
 	if err := n.Kubelet.Start(ctx); err != nil {
 		return nil, err
 	}
-	return n, n.WaitReady(ctx)
+	return n, n.waitFirstReady(ctx)
 }
 
 func (n *Node) configure(o NodeOptions) error {
