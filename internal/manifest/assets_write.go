@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 )
 
 // assetDir is the directory of one checkpoint's assets, below the root of all assets:
@@ -22,8 +21,9 @@ type assetDir struct {
 	base string // "<namespace>_<name>"
 }
 
-// save makes the volumes of a checkpoint what the snapshot says. What is so already is not touched.
-func (a assetDir) save(snapshot *Snapshot) error {
+// prepare writes the generations that the snapshot needs, durably, beside the present ones. What is there already is not
+// written.
+func (a assetDir) prepare(snapshot *Snapshot) error {
 	if len(snapshot.volumes) == 0 {
 		return nil
 	}
@@ -32,36 +32,32 @@ func (a assetDir) save(snapshot *Snapshot) error {
 	}
 	for i := range snapshot.volumes {
 		v := &snapshot.volumes[i]
-		if err := a.saveVolume(v); err != nil {
-			return fmt.Errorf("volume %s: %w", v.name, errors.Join(err, a.settle(v.name)))
+		if err := a.prepareVolume(v); err != nil {
+			return fmt.Errorf("volume %s: %w", v.name, err)
 		}
 	}
 	return nil
 }
 
-// saveVolume writes a generation beside the present one and then swaps the link, as the kubelet does. New names are
-// linked before the swap, old ones removed after it: who reacts to the swap finds everything in place.
-func (a assetDir) saveVolume(v *volume) error {
-	if err := a.ensureDir(path.Join(a.base, v.name), v.stable); err != nil {
-		return err
-	}
-	generation := generationOf(v.entries)
-	if err := a.writeGeneration(v, generation); err != nil {
+func (a assetDir) prepareVolume(v *volume) error {
+	stable := path.Join(a.base, v.name)
+	if err := a.ensureDir(stable, v.stable); err != nil {
 		return err
 	}
 	for _, dir := range v.dirs {
 		// Owner and mode as k8s.io/kubernetes/pkg/volume/util.MakeNestedMountpoints makes them.
-		if err := a.ensureDir(path.Join(a.base, v.name, dir), ours(0o755|fs.ModeDir)); err != nil {
+		if err := a.ensureDir(path.Join(stable, dir), ours(0o755|fs.ModeDir)); err != nil {
 			return err
 		}
 	}
-	if err := a.link(v.name, v.visible()); err != nil {
-		return err
+	for _, name := range v.visible() { // what was a mount point once is a name in the content now
+		if a.isDir(path.Join(stable, name)) {
+			if err := a.root.RemoveAll(path.Join(stable, name)); err != nil {
+				return err
+			}
+		}
 	}
-	if err := a.swap(v.name, generation); err != nil {
-		return err
-	}
-	return a.unlink(v.name, v.visible())
+	return a.writeGeneration(v)
 }
 
 // ensureDir makes a directory. One that exists keeps its inode: containers are bound to it.
@@ -87,13 +83,13 @@ func (a assetDir) ensureDir(name string, o owner) error {
 	return syncDir(a.root, path.Dir(name))
 }
 
-// writeGeneration makes a generation hold the volume's content, durably. Nobody sees it unfinished.
-func (a assetDir) writeGeneration(v *volume, generation string) error {
-	target := path.Join(a.base, v.name, generation)
+// writeGeneration writes the volume's content into the directory that is named by it. Nobody sees it unfinished.
+func (a assetDir) writeGeneration(v *volume) error {
+	generation := generationOf(v.entries)
 	if a.isWhole(v.name, generation) {
 		return nil
 	}
-	temp := path.Join(a.base, tempName())
+	temp, target := path.Join(a.base, tempName()), path.Join(a.base, v.name, generation)
 	err := a.writeEntries(temp, v.entries)
 	if err == nil {
 		err = a.root.RemoveAll(target) // damaged
@@ -107,7 +103,7 @@ func (a assetDir) writeGeneration(v *volume, generation string) error {
 	return syncDir(a.root, path.Dir(target))
 }
 
-// isWhole says whether a generation holds what its name says.
+// isWhole says whether a generation is there and holds what its name says.
 func (a assetDir) isWhole(volume, generation string) bool {
 	entries, err := readEntries(a.root, path.Join(a.base, volume, generation))
 	return err == nil && generationOf(entries) == generation
@@ -143,61 +139,9 @@ func (a assetDir) writeEntry(name string, e entry) error {
 	}
 }
 
-// link makes a link into the content for each of names.
-func (a assetDir) link(volume string, names []string) error {
-	stable, made := path.Join(a.base, volume), false
-	for _, name := range names {
-		link, target := path.Join(stable, name), path.Join(dataLink, name)
-		if present, err := a.root.Readlink(link); err == nil && present == target {
-			continue
-		}
-		if err := a.root.RemoveAll(link); err != nil {
-			return err
-		}
-		if err := a.root.Symlink(target, link); err != nil {
-			return err
-		}
-		made = true
-	}
-	if made {
-		return syncDir(a.root, stable)
-	}
-	return nil
-}
-
-// swap makes a generation the volume's content, durably.
-func (a assetDir) swap(volume, generation string) error {
-	stable := path.Join(a.base, volume)
-	if present, err := a.root.Readlink(path.Join(stable, dataLink)); err == nil && present == generation {
-		return nil
-	}
-	temp := path.Join(a.base, tempName())
-	err := a.root.Symlink(generation, temp)
-	if err == nil {
-		err = a.root.Rename(temp, path.Join(stable, dataLink))
-	}
-	if err != nil {
-		return errors.Join(err, ignoreMissing(a.root.Remove(temp)))
-	}
-	return syncDir(a.root, stable)
-}
-
-// unlink removes the links of all other names.
-func (a assetDir) unlink(volume string, names []string) error {
-	stable := path.Join(a.base, volume)
-	present, err := readNames(a.root, stable)
-	if err != nil {
-		return err
-	}
-	for _, name := range present {
-		if strings.HasPrefix(name, "..") || slices.Contains(names, name) || !a.isLink(path.Join(stable, name)) {
-			continue
-		}
-		if err := a.root.Remove(path.Join(stable, name)); err != nil {
-			return err
-		}
-	}
-	return nil
+func (a assetDir) isDir(name string) bool {
+	info, err := a.root.Lstat(name)
+	return err == nil && info.IsDir()
 }
 
 func (a assetDir) isLink(name string) bool {

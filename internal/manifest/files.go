@@ -36,7 +36,7 @@ func ownerOf(info fs.FileInfo) owner {
 	return owner{mode: info.Mode(), uid: int(stat.Uid), gid: int(stat.Gid)}
 }
 
-// openOrCreate opens a directory of ours, which it creates if it is missing and makes private if it is not.
+// openOrCreate opens a directory, which it makes, private, if it is missing.
 func openOrCreate(path string) (*os.Root, error) {
 	if err := os.Mkdir(path, dirMode); err == nil {
 		if err := syncPath(filepath.Dir(path)); err != nil {
@@ -45,16 +45,7 @@ func openOrCreate(path string) (*os.Root, error) {
 	} else if !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	root, err := os.OpenRoot(path)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := root.Stat("."); err != nil || info.Mode().Perm() != dirMode {
-		if err := errors.Join(err, own(root, ".", ours(dirMode))); err != nil {
-			return nil, errors.Join(err, root.Close())
-		}
-	}
-	return root, nil
+	return os.OpenRoot(path)
 }
 
 func syncPath(path string) error {

@@ -1,19 +1,12 @@
 package manifest
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
 )
@@ -32,171 +25,144 @@ type Store struct {
 	dirs    Dirs
 	records map[string]*record // by file name
 	foreign map[string]foreign // manifests in the static pod directory that are not ours, by file name
+	strange map[string]strange // files that were found to be no checkpoint, by directory
 }
 
-// record is what is remembered of one checkpoint.
-type record struct {
-	manifest   []byte // good
-	pod        podName
-	checkpoint checkpoint.Checkpoint
-	volumes    []string // that it mounts from its assets
-	stored     sight
-	active     sight
-	assets     stamp // of the asset directory when it was last read; zero: read it again
-	activated  bool  // a manifest of ours has been in the static pod directory since this process started
-}
-
-// sight is what a file was when last looked at.
-type sight struct {
-	stamp   stamp
-	settled bool
-	file    checkpoint.File
-	foreign bool // at our file's name, but somebody else's pod
-}
+// strange are files of one directory that look like ours by name only, as they were when they were read.
+type strange map[string]stamp
 
 // OpenStore makes the directories that are ours and finishes what a crash interrupted.
 func OpenStore(dirs Dirs) (*Store, error) {
-	s := &Store{dirs: dirs, records: make(map[string]*record), foreign: make(map[string]foreign)}
-	on, err := s.open()
-	if err != nil {
-		return nil, err
+	s := &Store{
+		dirs:    dirs,
+		records: make(map[string]*record),
+		foreign: make(map[string]foreign),
+		strange: make(map[string]strange),
 	}
-	defer on.Close()
-	if err := s.adopt(on.inactive, on.manifests); err != nil {
-		return nil, err
+	for _, in := range []func(func(*os.Root) error) error{s.inManifests, s.inInactive, s.inAssets} {
+		if err := in(func(*os.Root) error { return nil }); err != nil {
+			return nil, err
+		}
 	}
 	// What can't be cleaned does no harm: a full or read-only disk must not keep the agent from its work.
-	_ = errors.Join(sweep(on.manifests, "."), sweep(on.inactive, "."), s.recoverAssets(on))
+	sweepRoot := func(dir *os.Root) error { return sweep(dir, ".") }
+	_ = errors.Join(s.inManifests(sweepRoot), s.inInactive(sweepRoot), s.inAssets(s.replayAll))
+	if err := errors.Join(s.inInactive(s.adopt), s.inManifests(s.adopt)); err != nil {
+		return nil, err
+	}
+	_ = s.inAssets(s.recoverAssets)
 	return s, nil
 }
 
-// List reads the directories anew and compares them with what was last written.
+// List reads the directories anew and compares them with what was last written. A stored manifest that can't be read is
+// Altered, an asset that can't be read is missing in the digest; only the static pod directory must be readable.
 func (s *Store) List() (checkpoint.Disk, error) {
-	on, err := s.open()
+	_ = s.inInactive(s.adopt)
+	err := s.inManifests(func(dir *os.Root) error {
+		err := s.adopt(dir)
+		for _, r := range s.records {
+			err = errors.Join(err, r.lookActive(dir))
+		}
+		return errors.Join(err, s.lookForeign(dir))
+	})
 	if err != nil {
 		return checkpoint.Disk{}, err
 	}
-	defer on.Close()
-	if err := s.adopt(on.inactive, on.manifests); err != nil {
-		return checkpoint.Disk{}, err
-	}
+	unreadable := s.inInactive(func(dir *os.Root) error {
+		for _, r := range s.records {
+			if err := r.lookStored(dir); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	lost := s.inAssets(func(dir *os.Root) error {
+		for _, r := range s.records {
+			r.lookAssets(dir)
+		}
+		return nil
+	})
 	disk := checkpoint.Disk{Known: true}
 	for _, r := range s.records {
-		if err := r.look(on); err != nil {
-			return checkpoint.Disk{}, err
+		if unreadable != nil {
+			r.stored, r.checkpoint.Stored = sight{}, checkpoint.Altered
+		}
+		if lost != nil {
+			r.assets, r.checkpoint.Digest = stamp{}, combine(r.manifest, nil)
 		}
 		disk.Checkpoints = append(disk.Checkpoints, r.checkpoint)
 	}
 	slices.SortFunc(disk.Checkpoints, func(a, b checkpoint.Checkpoint) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	return disk, s.lookForeign(on.manifests)
+	return disk, nil
 }
 
-// adopt remembers the checkpoints on disk that are not remembered yet. The stored manifest counts; a good active one
-// stands in for it.
-func (s *Store) adopt(dirs ...*os.Root) error {
-	for _, dir := range dirs {
-		names, err := readNames(dir, ".")
-		if err != nil {
-			return err
+// adopt remembers the checkpoints in a directory that are not remembered yet. The stored manifest counts; a good active
+// one stands in for it.
+func (s *Store) adopt(dir *os.Root) error {
+	names, err := readNames(dir, ".")
+	seen := make(strange)
+	for _, name := range names {
+		if s.records[name] != nil || !mayBeOurs(name) {
+			continue
 		}
-		for _, name := range names {
-			if s.records[name] != nil || !mayBeOurs(name) {
+		info, err := dir.Lstat(name)
+		if err != nil {
+			continue
+		}
+		now := stampOf(info)
+		if s.strange[dir.Name()][name] != now {
+			if r, err := s.read(dir, name); err == nil {
+				s.records[name] = r
 				continue
 			}
-			data, err := readFile(dir, name)
-			if err != nil {
-				continue // not a manifest of ours
-			}
-			if r, err := s.parse(data); err == nil && r.name() == name {
-				s.records[name] = r
-			}
+		}
+		if now.settled(time.Now()) {
+			seen[name] = now
 		}
 	}
-	return nil
+	s.strange[dir.Name()] = seen
+	return err
 }
 
-// parse makes a record of a manifest of ours.
-func (s *Store) parse(manifest []byte) (*record, error) {
-	var pod corev1.Pod
-	if err := json.Unmarshal(manifest, &pod); err != nil {
+// read makes a record of a file.
+func (s *Store) read(dir *os.Root, name string) (*record, error) {
+	data, err := readFile(dir, name)
+	if err != nil {
 		return nil, err
 	}
-	parent := pod.Annotations[AnnotationCheckpointOf]
-	if pod.Kind != "Pod" || pod.Namespace == "" || parent == "" {
-		return nil, errors.New("not the manifest of a checkpoint")
+	r, err := parse(data, s.dirs.Assets)
+	if err == nil && r.name() != name {
+		err = fmt.Errorf("it belongs into %s", r.name())
 	}
-	r := &record{
-		manifest: manifest,
-		pod:      podName{pod.Namespace, pod.Name},
-		checkpoint: checkpoint.Checkpoint{
-			Namespace:  pod.Namespace,
-			Name:       parent,
-			Lineage:    checkpoint.Lineage(pod.Annotations[AnnotationLineage]),
-			ParentUID:  checkpoint.UID(pod.Annotations[AnnotationParentUID]),
-			Containers: Running(&pod),
-			Handover:   HandoverOf(&pod),
-			HostPorts:  TakesHostPorts(&pod),
-		},
-	}
-	if !isComponent(r.name()) || strings.HasPrefix(r.name(), ".") {
-		return nil, fmt.Errorf("%q can't name a file", r.name())
-	}
-	for _, v := range pod.Spec.Volumes {
-		if v.HostPath != nil && filepath.Dir(v.HostPath.Path) == filepath.Join(s.dirs.Assets, r.base()) {
-			r.volumes = append(r.volumes, filepath.Base(v.HostPath.Path))
-		}
-	}
-	return r, nil
+	return r, err
 }
 
-// mayBeOurs says whether a file name is one that FileName gives.
-func mayBeOurs(name string) bool {
-	return strings.HasSuffix(name, ".json") && strings.Contains(name, "_") && !strings.HasPrefix(name, ".")
-}
+// The directories are opened for each operation, because one may be removed, made again or mounted over, and a handle
+// would stay with the old one.
 
-func (r *record) name() string { return FileName(r.checkpoint.Namespace, r.checkpoint.Name) }
-func (r *record) base() string { return strings.TrimSuffix(r.name(), ".json") }
-
-// look compares what is on disk with what is remembered.
-func (r *record) look(on *roots) (err error) {
-	if r.stored, err = r.sight(on.inactive, r.stored); err != nil {
-		return err
-	}
-	if r.active, err = r.sight(on.manifests, r.active); err != nil {
-		return err
-	}
-	if r.active.foreign && !r.activated {
-		r.active.file = checkpoint.Missing
-	}
-	r.activated = r.activated || r.active.file != checkpoint.Missing
-	r.checkpoint.Stored, r.checkpoint.Active = r.stored.file, r.active.file
-	r.lookAssets(on.assets)
-	return nil
-}
-
-// sight looks at one file, unless it is still what it was. A file that can't be read is no manifest for anyone: Altered.
-func (r *record) sight(dir *os.Root, last sight) (sight, error) {
-	info, err := dir.Lstat(r.name())
-	if errors.Is(err, fs.ErrNotExist) {
-		return sight{}, nil
-	}
+// inManifests never makes the static pod directory: a kubelet that lacks it reads another.
+func (s *Store) inManifests(do func(*os.Root) error) error {
+	root, err := os.OpenRoot(s.dirs.Manifests)
 	if err != nil {
-		return sight{}, err
+		return fmt.Errorf("the kubelet's static pod directory (its staticPodPath, our --manifests-dir): %w", err)
 	}
-	now := sight{stamp: stampOf(info), file: checkpoint.Altered}
-	if last.settled && last.stamp == now.stamp {
-		return last, nil
+	return errors.Join(do(root), root.Close())
+}
+
+func (s *Store) inInactive(do func(*os.Root) error) error {
+	root, err := openOrCreate(s.dirs.Inactive)
+	if err != nil {
+		return fmt.Errorf("the directory of stored checkpoints (--inactive-dir): %w", err)
 	}
-	now.settled = now.stamp.settled(time.Now())
-	data, err := readFile(dir, r.name())
-	switch {
-	case err != nil:
-	case bytes.Equal(data, r.manifest):
-		now.file = checkpoint.Intact
-	default:
-		now.foreign = declaredPod(data) != (podName{})
+	return errors.Join(do(root), root.Close())
+}
+
+func (s *Store) inAssets(do func(*os.Root) error) error {
+	root, err := openOrCreate(s.dirs.Assets)
+	if err != nil {
+		return fmt.Errorf("the directory of the checkpoints' assets (--assets-dir): %w", err)
 	}
-	return now, nil
+	return errors.Join(do(root), root.Close())
 }

@@ -4,51 +4,53 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"time"
 )
 
-// lookAssets brings what the record says of its assets up to date, if anything can have changed them.
-func (r *record) lookAssets(assets *os.Root) {
-	now := stamp{size: -1} // there is none
-	if info, err := assets.Lstat(r.base()); err == nil {
-		now = stampOf(info)
-	}
-	if now == r.assets {
-		return
-	}
-	r.assets = stamp{}
-	if now.settled(time.Now()) {
-		r.assets = now
-	}
-	state := assetDir{assets, r.base()}.read(r.volumes)
-	r.checkpoint.Digest, r.checkpoint.Outdated = combine(r.manifest, state.digests), state.outdated
+// withAssets calls do with a checkpoint's asset directory.
+func (s *Store) withAssets(r *record, do func(assetDir) error) error {
+	return s.inAssets(func(root *os.Root) error {
+		a := assetDir{root, r.base()}
+		if err := s.replay(a); err != nil {
+			return err
+		}
+		return do(a)
+	})
 }
 
-// missingAssets names the volumes that the manifest mounts and that are not whole on disk.
-func (r *record) missingAssets(assets *os.Root) []string {
-	state := assetDir{assets, r.base()}.read(r.volumes)
-	return slices.DeleteFunc(slices.Clone(r.volumes), func(name string) bool { return state.digests[name] != "" })
+// missing names the volumes that the manifest mounts and that are not whole on disk.
+func (r *record) missing(a assetDir) []string {
+	digests := a.digests(r.volumes)
+	return slices.DeleteFunc(slices.Clone(r.volumes), func(name string) bool { return digests[name] != "" })
 }
 
-// recoverAssets finishes or undoes what a crash interrupted, and removes assets that no manifest on disk is for.
-func (s *Store) recoverAssets(on *roots) error {
-	bases, err := readNames(on.assets, ".")
+// recoverAssets finishes or undoes interrupted changes, and removes assets that no manifest on disk is for.
+func (s *Store) recoverAssets(assets *os.Root) error {
+	bases, err := readNames(assets, ".")
 	for _, base := range bases {
-		a, name := assetDir{on.assets, base}, base+".json"
-		switch r := s.records[name]; {
+		a, name := assetDir{assets, base}, base+".json"
+		r := s.records[name]
+		switch {
 		case r != nil:
-			err = errors.Join(err, sweep(on.assets, base))
+			err = errors.Join(err, sweep(assets, base))
 			for _, volume := range r.volumes {
 				err = errors.Join(err, a.settle(volume))
 			}
-		case mayBeOurs(name) && isMissing(on.inactive, name) && isMissing(on.manifests, name):
+		case mayBeOurs(name) && !s.exists(name):
 			err = errors.Join(err, a.remove())
 		}
 	}
 	return err
 }
 
-func isMissing(dir *os.Root, name string) bool {
-	_, err := dir.Lstat(name)
-	return err != nil && ignoreMissing(err) == nil
+// exists says whether there is a file by that name where a checkpoint's may be, or can't be ruled out.
+func (s *Store) exists(name string) bool {
+	errMissing := errors.New("missing")
+	look := func(dir *os.Root) error {
+		_, err := dir.Lstat(name)
+		if err != nil && ignoreMissing(err) == nil {
+			return errMissing
+		}
+		return err
+	}
+	return !errors.Is(s.inInactive(look), errMissing) || !errors.Is(s.inManifests(look), errMissing)
 }

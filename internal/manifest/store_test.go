@@ -230,8 +230,6 @@ func TestNothingOfOursIsLeftAfterRemove(t *testing.T) {
 
 func TestModesOfOurOwn(t *testing.T) {
 	n := newNode(t)
-	must(t, os.Chmod(n.dirs.Inactive, 0o755))
-	n.restart()
 	n.save("v1")
 	n.activate()
 	for path, want := range map[string]fs.FileMode{

@@ -13,29 +13,46 @@ import (
 // without them. What is so already is not written. While the checkpoint is active, its containers see new assets as they
 // would see a change of the volume.
 func (s *Store) Save(manifest []byte, snapshot *Snapshot) error {
-	r, err := s.parse(manifest)
+	r, err := parse(manifest, s.dirs.Assets)
 	if err != nil {
 		return err
 	}
 	if names := r.differences(snapshot); len(names) > 0 {
 		return fmt.Errorf("the manifest and the snapshot disagree about the volumes %q", names)
 	}
-	on, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer on.Close()
-	last := s.records[r.name()]
-	if err := (assetDir{on.assets, r.base()}).save(snapshot); err != nil {
-		if last == nil { // of a checkpoint that is not there, no assets are either
-			err = errors.Join(err, assetDir{on.assets, r.base()}.remove())
+	return s.withAssets(r, func(a assetDir) error {
+		last := s.records[r.name()]
+		if last == nil {
+			return s.saveFirst(r, snapshot, a)
 		}
-		return err
+		r.activated = last.activated
+		if err := a.prepare(snapshot); err != nil {
+			return err
+		}
+		c := r.commit(snapshot)
+		if c.changes(a, last) > 1 {
+			if err := c.write(a); err != nil {
+				return err
+			}
+			s.records[r.name()] = r
+		}
+		if err := s.apply(c, r, a); err != nil {
+			return err
+		}
+		s.records[r.name()] = r
+		return nil
+	})
+}
+
+// saveFirst saves a checkpoint that is not there yet. If that fails, nothing of it is left.
+func (s *Store) saveFirst(r *record, snapshot *Snapshot, a assetDir) error {
+	err := a.prepare(snapshot)
+	if err == nil {
+		err = s.apply(r.commit(snapshot), r, a)
 	}
-	if err := r.write(on.inactive); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(err, s.inInactive(r.remove), a.remove())
 	}
-	r.activated = last != nil && last.activated
 	s.records[r.name()] = r
 	return nil
 }
@@ -57,93 +74,113 @@ func (r *record) differences(snapshot *Snapshot) (names []string) {
 	return names
 }
 
-// write makes the record's file in a directory hold its manifest. It is not written if it does.
-func (r *record) write(dir *os.Root) error {
-	now, err := r.sight(dir, sight{})
-	if err != nil || now.file == checkpoint.Intact {
-		return err
-	}
-	return replaceFile(dir, r.name(), r.manifest)
-}
-
 // Restore puts the stored manifest back from memory.
 func (s *Store) Restore(namespace, name string) error {
-	return s.with(namespace, name, func(r *record, on *roots) error { return r.write(on.inactive) })
+	r, err := s.find(namespace, name)
+	if err != nil {
+		return err
+	}
+	return s.inInactive(r.write)
 }
 
 // Activate puts the stored manifest before the kubelet. It does not while an asset is missing, nor beside somebody else's
 // manifest of the same pod.
 func (s *Store) Activate(namespace, name string) error {
-	return s.with(namespace, name, func(r *record, on *roots) error {
-		if missing := r.missingAssets(on.assets); len(missing) > 0 {
-			return fmt.Errorf("its volumes %q are missing or damaged on disk; they are written again when its parent runs", missing)
-		}
-		if err := errors.Join(r.look(on), s.lookForeign(on.manifests)); err != nil {
+	r, err := s.find(namespace, name)
+	if err != nil {
+		return err
+	}
+	var missing []string
+	err = s.withAssets(r, func(a assetDir) error {
+		r = s.records[r.name()] // an interrupted save may just have been finished
+		missing = r.missing(a)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		r.assets = stamp{}
+		return fmt.Errorf("its volumes %q are missing or damaged on disk; they are written again when its parent runs", missing)
+	}
+	return s.inManifests(func(dir *os.Root) error {
+		if err := errors.Join(r.lookActive(dir), s.lookForeign(dir)); err != nil {
 			return err
 		}
 		if files := s.Foreign(namespace, name); len(files) > 0 {
 			return fmt.Errorf("the static pod directory has a manifest of the same pod that is not ours: %q", files)
 		}
+		if err := r.write(dir); err != nil {
+			return err
+		}
 		r.activated = true
-		return r.write(on.manifests)
+		return nil
 	})
 }
 
 // Withdraw takes the manifest from the kubelet. The stored one stays.
 func (s *Store) Withdraw(namespace, name string) error {
-	return s.with(namespace, name, func(r *record, on *roots) error {
-		if err := r.look(on); err != nil || r.active.file == checkpoint.Missing {
+	r, err := s.find(namespace, name)
+	if err != nil {
+		return err
+	}
+	return s.inManifests(func(dir *os.Root) error {
+		if err := r.lookActive(dir); err != nil || r.active.file == checkpoint.Missing {
 			return err
 		}
-		if err := removeFile(on.manifests, r.name()); err != nil {
+		if err := r.remove(dir); err != nil {
 			return err
 		}
-		r.activated = false
+		r.activated = false // what comes to lie there from now on is not ours
 		return nil
 	})
 }
 
 // Remove removes the stored manifest and then the assets. It does not while the kubelet has the manifest.
 func (s *Store) Remove(namespace, name string) error {
-	if s.records[FileName(namespace, name)] == nil {
-		return nil
+	r, err := s.find(namespace, name)
+	if err != nil {
+		return nil // removed already
 	}
-	return s.with(namespace, name, func(r *record, on *roots) error {
-		if err := r.look(on); err != nil {
+	if err := s.inManifests(r.lookActive); err != nil {
+		return err
+	}
+	if r.active.file != checkpoint.Missing {
+		return errors.New("the kubelet still has its manifest")
+	}
+	err = s.inAssets(func(root *os.Root) error {
+		a := assetDir{root, r.base()}
+		if err := a.removeCommit(); err != nil { // it would bring the manifest back
 			return err
 		}
-		if r.active.file != checkpoint.Missing {
-			return errors.New("the kubelet still has its manifest")
-		}
-		if err := removeFile(on.inactive, r.name()); err != nil {
+		if err := s.inInactive(r.remove); err != nil {
 			return err
 		}
-		if err := (assetDir{on.assets, r.base()}).remove(); err != nil {
-			return err
-		}
-		delete(s.records, r.name())
-		return nil
+		return a.remove()
 	})
+	if err != nil {
+		return err
+	}
+	delete(s.records, r.name())
+	return nil
 }
 
 // Prune removes assets that only a running sandbox may need. Call it when the checkpoint has none.
 func (s *Store) Prune(namespace, name string) error {
-	return s.with(namespace, name, func(r *record, on *roots) error {
-		return assetDir{on.assets, r.base()}.prune(r.volumes)
-	})
-}
-
-// with calls do with a checkpoint that is remembered, and looks at it anew the next time.
-func (s *Store) with(namespace, name string, do func(*record, *roots) error) error {
-	r := s.records[FileName(namespace, name)]
-	if r == nil {
-		return errors.New("there is no such checkpoint")
-	}
-	on, err := s.open()
+	r, err := s.find(namespace, name)
 	if err != nil {
 		return err
 	}
-	err = do(r, on)
-	r.stored, r.active, r.assets = sight{}, sight{}, stamp{}
-	return errors.Join(err, on.Close())
+	return s.withAssets(r, func(a assetDir) error {
+		r = s.records[r.name()]
+		r.assets = stamp{}
+		return a.prune(r.volumes)
+	})
+}
+
+func (s *Store) find(namespace, name string) (*record, error) {
+	if r := s.records[FileName(namespace, name)]; r != nil {
+		return r, nil
+	}
+	return nil, errors.New("there is no such checkpoint")
 }

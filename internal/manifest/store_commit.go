@@ -1,0 +1,108 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path"
+	"slices"
+)
+
+// commitFile lies in the asset directory of a checkpoint while several parts of it are being replaced. Whatever
+// interrupts that, it is finished from here.
+const commitFile = "commit.json"
+
+// commit is a whole checkpoint whose parts are all on disk but not all in their place.
+type commit struct {
+	Manifest    []byte            `json:"manifest"`
+	Generations map[string]string `json:"generations"` // by volume
+}
+
+func (r *record) commit(snapshot *Snapshot) commit {
+	c := commit{Manifest: r.manifest, Generations: make(map[string]string)}
+	for _, v := range snapshot.volumes {
+		c.Generations[v.name] = generationOf(v.entries)
+	}
+	return c
+}
+
+// changes counts what replacing last by c changes, of which one alone is atomic.
+func (c commit) changes(a assetDir, last *record) int {
+	n := 0
+	if string(c.Manifest) != string(last.manifest) {
+		n++
+	}
+	for volume, generation := range c.Generations {
+		if a.current(volume) != generation {
+			n++
+		}
+	}
+	return n
+}
+
+// write makes c what will be, whatever happens from now on.
+func (c commit) write(a assetDir) error {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	dir, err := a.root.OpenRoot(a.base)
+	if err != nil {
+		return err
+	}
+	return errors.Join(replaceFile(dir, commitFile, data), dir.Close())
+}
+
+// apply puts everything in its place: the assets before the manifest. Doing it again does no harm.
+func (s *Store) apply(c commit, r *record, a assetDir) error {
+	for _, volume := range r.volumes {
+		if err := a.switchTo(volume, c.Generations[volume]); err != nil {
+			return err
+		}
+	}
+	if err := s.inInactive(r.write); err != nil {
+		return err
+	}
+	return a.removeCommit()
+}
+
+// removeCommit is durable: a commit that came back would undo what was saved after it.
+func (a assetDir) removeCommit() error {
+	if _, err := a.root.Lstat(path.Join(a.base, commitFile)); err != nil {
+		return ignoreMissing(err)
+	}
+	return errors.Join(a.root.Remove(path.Join(a.base, commitFile)), syncDir(a.root, a.base))
+}
+
+// replay finishes an interrupted save.
+func (s *Store) replay(a assetDir) error {
+	if !a.isDir(a.base) {
+		return nil
+	}
+	data, err := readFile(a.root, path.Join(a.base, commitFile))
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	var c commit
+	if err := json.Unmarshal(data, &c); err != nil {
+		return a.removeCommit()
+	}
+	r, err := parse(c.Manifest, s.dirs.Assets)
+	if err != nil || r.base() != a.base || slices.ContainsFunc(r.volumes, func(v string) bool { return !a.isWhole(v, c.Generations[v]) }) {
+		return a.removeCommit() // somebody damaged it: what is there now must do
+	}
+	if last := s.records[r.name()]; last != nil {
+		r.activated = last.activated
+	}
+	s.records[r.name()] = r
+	return s.apply(c, r, a)
+}
+
+// replayAll finishes what a crash interrupted.
+func (s *Store) replayAll(assets *os.Root) error {
+	bases, err := readNames(assets, ".")
+	for _, base := range bases {
+		err = errors.Join(err, s.replay(assetDir{assets, base}))
+	}
+	return err
+}

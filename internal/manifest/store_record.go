@@ -1,0 +1,151 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+)
+
+// record is what is remembered of one checkpoint.
+type record struct {
+	manifest   []byte // good
+	pod        podName
+	volumes    []string // that it mounts from its assets
+	checkpoint checkpoint.Checkpoint
+
+	stored, active sight
+	assets         stamp // of the asset directory when it was last read; zero: read it again
+	activated      bool  // a manifest of ours has been in the static pod directory since this process started
+}
+
+// sight is what a file was when last looked at.
+type sight struct {
+	stamp   stamp
+	settled bool
+	file    checkpoint.File
+	foreign bool // at our file's name, but somebody else's pod
+}
+
+// parse makes a record of a manifest of ours.
+func parse(manifest []byte, assetsDir string) (*record, error) {
+	var pod corev1.Pod
+	if err := json.Unmarshal(manifest, &pod); err != nil {
+		return nil, err
+	}
+	parent := pod.Annotations[AnnotationCheckpointOf]
+	if pod.Kind != "Pod" || pod.Namespace == "" || parent == "" {
+		return nil, errors.New("not the manifest of a checkpoint")
+	}
+	r := &record{
+		manifest: manifest,
+		pod:      podName{pod.Namespace, pod.Name},
+		checkpoint: checkpoint.Checkpoint{
+			Namespace:  pod.Namespace,
+			Name:       parent,
+			Lineage:    checkpoint.Lineage(pod.Annotations[AnnotationLineage]),
+			ParentUID:  checkpoint.UID(pod.Annotations[AnnotationParentUID]),
+			Containers: Running(&pod),
+			Handover:   HandoverOf(&pod),
+			HostPorts:  TakesHostPorts(&pod),
+		},
+	}
+	if !isComponent(r.name()) || !mayBeOurs(r.name()) {
+		return nil, fmt.Errorf("%q can't be the name of its file", r.name())
+	}
+	for _, v := range pod.Spec.Volumes {
+		if v.HostPath != nil && filepath.Dir(v.HostPath.Path) == filepath.Join(assetsDir, r.base()) {
+			r.volumes = append(r.volumes, filepath.Base(v.HostPath.Path))
+		}
+	}
+	return r, nil
+}
+
+func (r *record) name() string { return FileName(r.checkpoint.Namespace, r.checkpoint.Name) }
+func (r *record) base() string { return strings.TrimSuffix(r.name(), ".json") }
+
+// mayBeOurs says whether a file name is one that FileName gives.
+func mayBeOurs(name string) bool {
+	return strings.HasSuffix(name, ".json") && strings.Contains(name, "_") && !strings.HasPrefix(name, ".")
+}
+
+// lookStored compares the stored manifest with the one that is remembered.
+func (r *record) lookStored(inactive *os.Root) (err error) {
+	r.stored, err = r.sight(inactive, r.stored)
+	r.checkpoint.Stored = r.stored.file
+	return err
+}
+
+// lookActive compares the active manifest with the one that is remembered.
+func (r *record) lookActive(manifests *os.Root) (err error) {
+	r.active, err = r.sight(manifests, r.active)
+	if r.active.foreign && !r.activated {
+		r.active.file = checkpoint.Missing
+	}
+	r.checkpoint.Active = r.active.file
+	r.activated = r.activated || r.active.file != checkpoint.Missing
+	return err
+}
+
+// lookAssets brings what the record says of its assets up to date, if anything can have changed them.
+func (r *record) lookAssets(assets *os.Root) {
+	now := stamp{size: -1} // there is none
+	if info, err := assets.Lstat(r.base()); err == nil {
+		now = stampOf(info)
+	}
+	if now == r.assets {
+		return
+	}
+	r.assets = stamp{}
+	if now.settled(time.Now()) {
+		r.assets = now
+	}
+	a := assetDir{assets, r.base()}
+	outdated, err := a.outdated(r.volumes)
+	r.checkpoint.Outdated = err != nil || len(outdated) > 0
+	r.checkpoint.Digest = combine(r.manifest, a.digests(r.volumes))
+}
+
+// sight looks at one file, unless it is still what it was. A file that can't be read is no manifest for anyone: Altered.
+func (r *record) sight(dir *os.Root, last sight) (sight, error) {
+	info, err := dir.Lstat(r.name())
+	if err != nil {
+		return sight{}, ignoreMissing(err)
+	}
+	now := sight{stamp: stampOf(info), file: checkpoint.Altered}
+	if last.settled && last.stamp == now.stamp {
+		return last, nil
+	}
+	now.settled = now.stamp.settled(time.Now())
+	data, err := readFile(dir, r.name())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return sight{}, nil
+	case err != nil:
+	case bytes.Equal(data, r.manifest):
+		now.file = checkpoint.Intact
+	default:
+		now.foreign = declaredPod(data) != podName{}
+	}
+	return now, nil
+}
+
+// write makes the record's file in a directory hold its manifest. It is not written if it does.
+func (r *record) write(dir *os.Root) error {
+	now, err := r.sight(dir, sight{})
+	if err != nil || now.file == checkpoint.Intact {
+		return err
+	}
+	return replaceFile(dir, r.name(), r.manifest)
+}
+
+func (r *record) remove(dir *os.Root) error { return removeFile(dir, r.name()) }
