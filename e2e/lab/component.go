@@ -13,6 +13,8 @@ import (
 	"time"
 )
 
+const stopGrace = 5 * time.Second
+
 // Component is a program of the cluster or the node: a kubelet, an API server.
 // Its methods are safe for concurrent use.
 type Component struct {
@@ -75,12 +77,19 @@ func (c *Component) launch() (*process, error) {
 	return p, nil
 }
 
-// Stop sends SIGTERM and waits for the end. It resumes a paused program first.
+// Stop sends SIGTERM, and SIGKILL when that isn't enough after five seconds, and
+// waits for the end. An API server takes a minute if clients keep watching. A
+// paused program is resumed first.
 func (c *Component) Stop(ctx context.Context) error {
 	if err := c.signal(syscall.SIGCONT); err != nil {
 		return err
 	}
-	return c.end(ctx, syscall.SIGTERM)
+	grace, cancel := context.WithTimeout(ctx, stopGrace)
+	defer cancel()
+	if c.end(grace, syscall.SIGTERM) == nil || !c.Running() {
+		return nil
+	}
+	return c.Kill(ctx)
 }
 
 // Kill sends SIGKILL and waits for the end.
