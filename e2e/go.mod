@@ -3,6 +3,7 @@ module github.com/pod-checkpointer/pod-checkpointer/e2e
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	google.golang.org/grpc v1.85.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2

@@ -1,0 +1,216 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pod-checkpointer/pod-checkpointer/e2e/lab"
+	"github.com/pod-checkpointer/pod-checkpointer/e2e/witness"
+)
+
+// TestRecovery is the main job from end to end on one node, in the order of a node's life.
+func TestRecovery(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
+	defer cancel()
+	s := newSite(ctx, t)
+	before := s.testimonies(ctx, s.web)
+
+	for _, part := range []struct {
+		name string
+		run  func(context.Context, *site, testimonies)
+	}{
+		{"API server away while pods run", apiServerAway},
+		{"own manifest spoiled by hand", func(ctx context.Context, s *site, _ testimonies) { spoil(ctx, s, s.self, "checkpointer") }},
+		{"power cut without API server", powerCut},
+		{"active manifest spoiled by hand", func(ctx context.Context, s *site, _ testimonies) { spoil(ctx, s, s.web, "witness") }},
+		{"API server returns", apiServerReturns},
+		{"DaemonSet deleted", daemonSetDeleted},
+	} {
+		if !t.Run(part.name, func(t *testing.T) {
+			within := *s
+			within.timeline = timeline{t, time.Now()}
+			part.run(ctx, &within, before)
+		}) {
+			return // what follows rests on it
+		}
+	}
+}
+
+// testimonies are what the two workloads say of themselves.
+type testimonies struct{ web, gateway witness.Testimony }
+
+func (s *site) testimonies(ctx context.Context, web string) (all testimonies) {
+	s.t.Helper()
+	var err error
+	all.web, err = s.webTestimony(ctx, web)
+	s.step("web answers", err)
+	all.gateway, err = s.gatewayTestimony(ctx)
+	s.step("gateway answers", err)
+	return all
+}
+
+// same compares what must not differ between a pod and its checkpoint.
+func (s *site) same(before, after witness.Testimony) {
+	s.t.Helper()
+	if diff := cmp.Diff(before.Dirs, after.Dirs); diff != "" {
+		s.t.Errorf("the files differ (-before +after):\n%s", diff)
+	}
+	for _, name := range []string{"POD_NAME", "POD_UID", "NODE_NAME", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
+		if before.Env[name] != after.Env[name] {
+			s.t.Errorf("%s is %q, before it was %q", name, after.Env[name], before.Env[name])
+		}
+	}
+}
+
+// apiServerAway: nothing is activated, nothing removed, and nothing logged after the line that says so.
+func apiServerAway(ctx context.Context, s *site, before testimonies) {
+	manifests := s.files()
+	stopped := time.Now()
+	s.step("API server is stopped", s.APIServer.Stop(ctx))
+	s.step("checkpointer says so", lab.Wait(ctx, "the line about the lost API server", func(context.Context) error {
+		if lost := s.log(stopped.UnixNano()); len(lost) == 0 || lost[0].To != "lost" {
+			return fmt.Errorf("it logged:\n%s", lost)
+		}
+		return nil
+	}))
+	quiet := time.Now()
+	s.step("a minute passes", lab.Wait(ctx, "a minute", func(context.Context) error {
+		if left := time.Minute - time.Since(quiet); left > 0 {
+			return fmt.Errorf("%v to go", left)
+		}
+		return nil
+	}))
+	for _, line := range s.log(quiet.UnixNano()) {
+		if line.Level != "debug" {
+			s.t.Errorf("logged during the outage: %s", line.text)
+		}
+	}
+	if diff := cmp.Diff(manifests, s.files()); diff != "" {
+		s.t.Errorf("files of ours changed (-before +after):\n%s", diff)
+	}
+	after := s.testimonies(ctx, s.web)
+	if after.web.PID != before.web.PID || !after.web.Started.Equal(before.web.Started) || !after.gateway.Started.Equal(before.gateway.Started) {
+		s.t.Error("a pod was restarted")
+	}
+	s.step("API server is back", s.APIServer.Start(ctx))
+	s.step("checkpointer says so", lab.Wait(ctx, "the line about the serving API server", func(context.Context) error {
+		for _, line := range s.log(quiet.UnixNano()) {
+			if line.To == "serving" {
+				return nil
+			}
+		}
+		return errors.New("no such line")
+	}))
+}
+
+// files maps each manifest of the node to its content.
+func (s *site) files() map[string]string {
+	s.t.Helper()
+	contents := map[string]string{}
+	for _, dir := range []string{lab.Manifests, inactiveDir} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, entry := range entries {
+			path := filepath.Join(dir, entry.Name())
+			data, err := os.ReadFile(path)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			contents[path] = string(data)
+		}
+	}
+	return contents
+}
+
+// powerCut: the pods run again without an API server, and see the same files.
+func powerCut(ctx context.Context, s *site, before testimonies) {
+	s.step("API server is stopped", s.APIServer.Stop(ctx))
+	s.step("power is cut", s.PowerCut(ctx))
+	if _, err := lab.Testimony(ctx, gatewayAddress); err == nil {
+		s.t.Fatal("gateway answers without power")
+	}
+	s.step("power is on", s.PowerOn(ctx))
+	after := s.testimonies(ctx, static(s.web))
+	s.same(before.web, after.web)
+	s.same(before.gateway, after.gateway)
+}
+
+// apiServerReturns: each real pod runs again, its checkpoint is withdrawn, and one copy is left of each.
+func apiServerReturns(ctx context.Context, s *site, before testimonies) {
+	ctx, cancel := context.WithTimeout(ctx, 150*time.Second)
+	defer cancel()
+	s.step("API server is back", s.APIServer.Start(ctx))
+	s.step("checkpoints are withdrawn", lab.Wait(ctx, "withdrawal", func(ctx context.Context) error {
+		left, err := s.checkpoints(ctx)
+		if err == nil && !slices.Equal(left, []string{s.self}) {
+			err = fmt.Errorf("checkpoints of %v still run", left)
+		}
+		return errors.Join(err, absent(active(s.web)), absent(active(s.gateway)))
+	}, s.Kubelet))
+	for _, name := range []string{"web", "gateway", "pod-checkpointer"} {
+		s.step(name+" is ready", s.WaitDaemonSet(ctx, namespace, name))
+	}
+	after := s.testimonies(ctx, s.web)
+	if after.web.Env["POD_UID"] != before.web.Env["POD_UID"] || after.gateway.Env["POD_UID"] != before.gateway.Env["POD_UID"] {
+		s.t.Error("the pods are not the ones from before the power cut")
+	}
+	s.step("one copy of each runs", s.oneCopyOfEach(ctx))
+	s.step("no pod is left failed", lab.Wait(ctx, "every pod to run", func(ctx context.Context) error {
+		pods, err := s.Client().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, pod := range pods.Items {
+			if pod.Status.Phase != corev1.PodRunning {
+				err = errors.Join(err, fmt.Errorf("%s is %s: %s", pod.Name, pod.Status.Phase, pod.Status.Message))
+			}
+		}
+		return err
+	}))
+}
+
+func (s *site) oneCopyOfEach(ctx context.Context) error {
+	containers, err := s.Containers(ctx)
+	if err != nil {
+		return err
+	}
+	running := map[string]int{}
+	for _, c := range containers {
+		if c.Labels["io.kubernetes.container.name"] == "witness" && c.State == 1 {
+			running[c.Labels["io.kubernetes.pod.name"]]++
+		}
+	}
+	if want := map[string]int{s.web: 1, s.gateway: 1}; !maps.Equal(running, want) {
+		return fmt.Errorf("running: %v, want %v", running, want)
+	}
+	return nil
+}
+
+// daemonSetDeleted: after the grace, the confirmation and the termination nothing of its checkpoint is left.
+func daemonSetDeleted(ctx context.Context, s *site, _ testimonies) {
+	_, err := s.Kubectl(ctx, "delete", "daemonset", "-n", namespace, "web")
+	s.step("web is deleted", err)
+	deleted := time.Now()
+	s.step("its checkpoint is gone", lab.Wait(ctx, "removal", func(context.Context) error {
+		return errors.Join(absent(stored(s.web)), absent(active(s.web)), absent(filepath.Join(assetsDir, namespace+"_"+s.web)))
+	}))
+	if grace := time.Since(deleted); grace < 50*time.Second {
+		s.t.Errorf("it was removed after %v, before the grace of a minute", grace)
+	}
+	s.step("the others' are there", errors.Join(exists(stored(s.gateway)), exists(stored(s.self)), exists(active(s.self))))
+}
