@@ -40,8 +40,9 @@ const Format = "1"
 
 // Values of AnnotationHandover.
 const (
-	handoverReady   = "ready"
-	handoverCreated = "created"
+	handoverReady     = "ready"     // both may run until the parent is Ready
+	handoverCreated   = "created"   // they contend for a port of the node
+	handoverExclusive = "exclusive" // both must never run at once
 )
 
 const secretEnvInline = "inline"

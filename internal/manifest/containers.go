@@ -31,7 +31,7 @@ func (c *conversion) convertContainer(container *corev1.Container, list string) 
 	for i := range container.VolumeMounts {
 		mount := &container.VolumeMounts[i]
 		volumeMountFields.apply(mount, item(path, "volumeMounts", mount.MountPath), c.report)
-		if c.converted[mount.Name] {
+		if c.readOnly[mount.Name] {
 			mount.ReadOnly = true
 		}
 	}

@@ -1,8 +1,10 @@
 package manifest
 
 import (
+	"bytes"
 	"fmt"
 	"path"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,9 +52,10 @@ func Convert(pod *corev1.Pod, refs References, opts Options) (Result, error) {
 		return Result{}, &Refusal{c.refusals}
 	}
 	c.checkName()
-	c.convertVolumes() // before the mounts, which it drops volumes by, and before what strips the service account
+	c.convertVolumes()
 	c.convertContainers()
 	c.convertSpec()
+	c.addEnvFile()
 	c.convertMeta()
 	if len(c.refusals) > 0 {
 		return Result{}, &Refusal{c.refusals}
@@ -76,17 +79,27 @@ type conversion struct {
 	warnings []Finding
 	refusals []Finding
 
-	converted map[string]bool // names of the volumes that became a hostPath which the kubelet would mount read-only
+	readOnly map[string]bool // names of the volumes that every container must mount read-only
+
+	envFile bytes.Buffer      // the variables from Secrets, as k8s.io/kubernetes/pkg/kubelet/util/env.ParseEnv reads them
+	envKeys map[string]string // their keys, by value
 }
 
-func (c *conversion) report(f Finding) { c.refusals = append(c.refusals, f) }
+// report adds a reason to refuse the pod, unless it has been given.
+func (c *conversion) report(f Finding) {
+	if !slices.Contains(c.refusals, f) {
+		c.refusals = append(c.refusals, f)
+	}
+}
 
 func (c *conversion) refuse(path, problem, remedy string) {
 	c.report(Finding{path, problem, remedy})
 }
 
 func (c *conversion) warn(path, problem, remedy string) {
-	c.warnings = append(c.warnings, Finding{path, problem, remedy})
+	if f := (Finding{path, problem, remedy}); !slices.Contains(c.warnings, f) {
+		c.warnings = append(c.warnings, f)
+	}
 }
 
 // checkKind refuses what is no parent, whatever it contains.

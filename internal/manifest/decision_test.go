@@ -24,6 +24,7 @@ var allDecisions = []struct {
 	{corev1.VolumeSource{}, volumeFields},
 	{corev1.ProjectedVolumeSource{}, projectedFields},
 	{corev1.VolumeProjection{}, projectionFields},
+	{corev1.PersistentVolumeSource{}, persistentVolumeFields},
 }
 
 // A field of a later Kubernetes version fails here until somebody has decided what becomes of it.

@@ -1,11 +1,13 @@
 package manifest
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // fieldEnv resolves a variable that names the parent: the kubelet would give it the checkpoint's name and UID. What the
@@ -86,4 +88,33 @@ func joinIPs[T any](ips []T, text func(T) string) string {
 		texts = append(texts, text(ip))
 	}
 	return strings.Join(texts, ",")
+}
+
+// resourceEnv resolves a variable that holds a resource request, because the checkpoint has none. The formula is that of
+// k8s.io/kubernetes/pkg/api/v1/resource.ExtractContainerResourceValue.
+func (e *environment) resourceEnv(v corev1.EnvVar) corev1.EnvVar {
+	ref := v.ValueFrom.ResourceFieldRef
+	name, ok := strings.CutPrefix(ref.Resource, "requests.")
+	if !ok {
+		return v
+	}
+	container := e.container.Name
+	if ref.ContainerName != "" {
+		container = ref.ContainerName
+	}
+	var requests corev1.ResourceList
+	for c := range containersOf(&e.parent.Spec) {
+		if c.Name == container {
+			requests = c.Resources.Requests
+		}
+	}
+	request, divisor := requests[corev1.ResourceName(name)], ref.Divisor
+	if divisor.IsZero() {
+		divisor = *resource.NewQuantity(1, resource.DecimalSI)
+	}
+	quotient := float64(request.Value()) / float64(divisor.Value())
+	if corev1.ResourceName(name) == corev1.ResourceCPU {
+		quotient = float64(request.MilliValue()) / float64(divisor.MilliValue())
+	}
+	return corev1.EnvVar{Name: v.Name, Value: strconv.FormatInt(int64(math.Ceil(quotient)), 10)}
 }

@@ -5,6 +5,7 @@ const (
 	whyCloud    = "the kubelet attaches it through a CSI driver, which needs the API server"
 	whyRemoved  = "Kubernetes has no plugin for it any more"
 	whyAttached = "the kubelet waits for the API server to say that it is attached"
+	useLocal    = "use a PersistentVolume of type local, hostPath or nfs"
 	useHostPath = "use a hostPath, a local PersistentVolume or an emptyDir"
 )
 
@@ -58,4 +59,30 @@ var projectionFields = decisions{
 	"serviceAccountToken": {action: rewrite, why: "copied; a token for an audience of its own gets a warning, because nobody renews it without an API server"},
 	"clusterTrustBundle":  {action: rewrite, why: "copied"},
 	"podCertificate":      {action: rewrite, why: "copied, with a warning: it is short-lived and nobody renews it without an API server"},
+}
+
+// persistentVolumeFields decides about k8s.io/api/core/v1.PersistentVolumeSource.
+var persistentVolumeFields = decisions{
+	"hostPath":             {action: keep},
+	"local":                {action: rewrite, why: "becomes a hostPath, unless it is a block device"},
+	"nfs":                  {action: rewrite, why: "kept, with a warning if it has mount options: a volume in a pod can't have them"},
+	"csi":                  {action: refuse, why: "the kubelet attaches it through a CSI driver, which needs the API server", remedy: useLocal},
+	"gcePersistentDisk":    {action: refuse, why: whyCloud, remedy: useLocal},
+	"awsElasticBlockStore": {action: refuse, why: whyCloud, remedy: useLocal},
+	"azureDisk":            {action: refuse, why: whyCloud, remedy: useLocal},
+	"azureFile":            {action: refuse, why: whyCloud, remedy: useLocal},
+	"cinder":               {action: refuse, why: whyCloud, remedy: useLocal},
+	"vsphereVolume":        {action: refuse, why: whyCloud, remedy: useLocal},
+	"portworxVolume":       {action: refuse, why: whyCloud, remedy: useLocal},
+	"iscsi":                {action: refuse, why: whyAttached, remedy: useLocal},
+	"fc":                   {action: refuse, why: whyAttached, remedy: useLocal},
+	"flexVolume":           {action: refuse, why: whyAttached, remedy: useLocal},
+	"glusterfs":            {action: refuse, why: whyRemoved, remedy: useLocal},
+	"rbd":                  {action: refuse, why: whyRemoved, remedy: useLocal},
+	"cephfs":               {action: refuse, why: whyRemoved, remedy: useLocal},
+	"flocker":              {action: refuse, why: whyRemoved, remedy: useLocal},
+	"quobyte":              {action: refuse, why: whyRemoved, remedy: useLocal},
+	"photonPersistentDisk": {action: refuse, why: whyRemoved, remedy: useLocal},
+	"scaleIO":              {action: refuse, why: whyRemoved, remedy: useLocal},
+	"storageos":            {action: refuse, why: whyRemoved, remedy: useLocal},
 }

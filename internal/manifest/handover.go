@@ -7,30 +7,52 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
 )
 
-// HandoverOf says how a checkpoint makes room for its parent, of which both give the same answer.
+// HandoverOf says how a checkpoint makes room for its parent. Of both it gives the same answer.
 func HandoverOf(pod *corev1.Pod) checkpoint.Handover {
-	switch pod.Annotations[AnnotationHandover] {
-	case handoverReady:
+	switch handoverWord(pod) {
+	case handoverExclusive, handoverCreated:
+		return checkpoint.HandoverCreated
+	default:
 		return checkpoint.HandoverReady
-	case handoverCreated:
-		return checkpoint.HandoverCreated
 	}
-	if pod.Spec.HostNetwork || keepsHostPorts(pod) {
-		return checkpoint.HandoverCreated
-	}
-	return checkpoint.HandoverReady
 }
 
-// handoverWord is HandoverOf as AnnotationHandover says it.
+// handoverWord is what AnnotationHandover says, and of a parent that does not say: exclusive if it has data that two
+// must not write at once, created if it takes ports of the node, else ready.
 func handoverWord(pod *corev1.Pod) string {
-	if HandoverOf(pod) == checkpoint.HandoverCreated {
+	word := pod.Annotations[AnnotationHandover]
+	switch {
+	case slices.Contains([]string{handoverReady, handoverCreated, handoverExclusive}, word):
+		return word
+	case hasExclusiveData(pod):
+		return handoverExclusive
+	case pod.Spec.HostNetwork || keepsHostPorts(pod):
 		return handoverCreated
+	default:
+		return handoverReady
 	}
-	return handoverReady
+}
+
+// hasExclusiveData says whether the pod is one of a StatefulSet or uses a claim. A plain hostPath does not count: node
+// agents share those with their successors in every rolling update.
+func hasExclusiveData(pod *corev1.Pod) bool {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "StatefulSet" {
+		return true
+	}
+	used := usedVolumes(&pod.Spec)
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && used[v.Name]
+	})
+}
+
+// TakesHostPorts says whether a checkpoint takes ports of the node: all of them are free to a pod on the host's network.
+func TakesHostPorts(pod *corev1.Pod) bool {
+	return pod.Spec.HostNetwork || pod.Annotations[AnnotationHostPorts] != ""
 }
 
 // keepsHostPorts says whether the checkpoint of a pod with a network of its own will take ports of the node.
@@ -38,46 +60,43 @@ func keepsHostPorts(pod *corev1.Pod) bool {
 	return !pod.Spec.HostNetwork && pod.Annotations[AnnotationKeepHostPorts] == "true" && len(hostPorts(pod)) > 0
 }
 
-// hostPorts lists the ports of the node that the pod says it takes, for AnnotationHostPorts. Containers that may run at
-// the same time count: the regular ones and the sidecars, as in k8s.io/kubernetes/pkg/scheduler/util.GetHostPorts. With
-// the host's network every port is one: k8s.io/kubernetes/pkg/apis/core/v1.defaultHostNetworkPorts.
+// hostPorts lists the ports of the node that the pod says it takes, for AnnotationHostPorts: those of the regular
+// containers and the sidecars, as in k8s.io/kubernetes/pkg/scheduler/util.GetHostPorts.
 func hostPorts(pod *corev1.Pod) []string {
 	var ports []string
-	add := func(c *corev1.Container) {
-		for _, p := range c.Ports {
-			number := p.HostPort
-			if number == 0 && pod.Spec.HostNetwork {
-				number = p.ContainerPort
-			}
-			if number == 0 {
-				continue
-			}
-			port := strconv.Itoa(int(number))
-			if p.HostIP != "" && p.HostIP != "0.0.0.0" && p.HostIP != "::" {
-				port = net.JoinHostPort(p.HostIP, port)
-			}
-			protocol := p.Protocol
-			if protocol == "" {
-				protocol = corev1.ProtocolTCP
-			}
-			ports = append(ports, port+"/"+string(protocol))
+	for container := range containersOf(&pod.Spec) {
+		initial := slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == container.Name })
+		if initial && !isSidecar(container) {
+			continue
 		}
-	}
-	for i := range pod.Spec.InitContainers {
-		if isSidecar(&pod.Spec.InitContainers[i]) {
-			add(&pod.Spec.InitContainers[i])
+		for _, port := range container.Ports {
+			if text := hostPort(port, pod.Spec.HostNetwork); text != "" {
+				ports = append(ports, text)
+			}
 		}
-	}
-	for i := range pod.Spec.Containers {
-		add(&pod.Spec.Containers[i])
 	}
 	slices.Sort(ports)
 	return slices.Compact(ports)
 }
 
-func hostPortList(pod *corev1.Pod) string { return strings.Join(hostPorts(pod), ",") }
-
-// TakesHostPorts says whether a checkpoint takes ports of the node: all of them are free to a pod on the host's network.
-func TakesHostPorts(pod *corev1.Pod) bool {
-	return pod.Spec.HostNetwork || pod.Annotations[AnnotationHostPorts] != ""
+// hostPort is one port of the node, or empty. On the host's network every port is one, whether it says so or not
+// (k8s.io/kubernetes/pkg/apis/core/v1.defaultHostNetworkPorts).
+func hostPort(port corev1.ContainerPort, hostNetwork bool) string {
+	number := port.HostPort
+	if number == 0 && hostNetwork {
+		number = port.ContainerPort
+	}
+	if number == 0 {
+		return ""
+	}
+	text := strconv.Itoa(int(number))
+	if ip := port.HostIP; ip != "" && ip != "0.0.0.0" && ip != "::" {
+		text = net.JoinHostPort(ip, text)
+	}
+	if port.Protocol == "" {
+		port.Protocol = corev1.ProtocolTCP
+	}
+	return text + "/" + string(port.Protocol)
 }
+
+func hostPortList(pod *corev1.Pod) string { return strings.Join(hostPorts(pod), ",") }

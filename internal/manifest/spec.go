@@ -19,6 +19,7 @@ func (c *conversion) convertSpec() {
 	}
 	c.warnAboutSpec()
 	podSpecFields.apply(spec, "spec", c.report)
+	c.warnAboutService()
 	spec.RestartPolicy = corev1.RestartPolicyAlways
 	spec.EnableServiceLinks = new(bool)
 	if spec.Resources != nil {

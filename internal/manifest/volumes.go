@@ -16,7 +16,7 @@ const (
 
 // convertVolumes drops the volumes that nothing uses, and makes hostPaths of those that need the API server.
 func (c *conversion) convertVolumes() {
-	c.converted = make(map[string]bool)
+	c.readOnly = make(map[string]bool)
 	used := usedVolumes(&c.parent.Spec)
 	c.pod.Spec.Volumes = slices.DeleteFunc(c.pod.Spec.Volumes, func(v corev1.Volume) bool { return !used[v.Name] })
 	for i := range c.pod.Spec.Volumes {
@@ -45,19 +45,6 @@ func usedVolumes(spec *corev1.PodSpec) map[string]bool {
 	return used
 }
 
-// containersOf yields the init containers and the regular containers.
-func containersOf(spec *corev1.PodSpec) func(yield func(*corev1.Container) bool) {
-	return func(yield func(*corev1.Container) bool) {
-		for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-			for i := range list {
-				if !yield(&list[i]) {
-					return
-				}
-			}
-		}
-	}
-}
-
 func (c *conversion) convertVolume(v *corev1.Volume) {
 	path := item("spec", "volumes", v.Name)
 	volumeFields.apply(&v.VolumeSource, path, c.report)
@@ -72,7 +59,7 @@ func (c *conversion) convertVolume(v *corev1.Volume) {
 		c.warnAboutProjections(v.Projected, path+".projected")
 		c.copyVolume(v, pluginProjected)
 	case v.PersistentVolumeClaim != nil:
-		c.refuse(path+".persistentVolumeClaim", "not covered yet", "")
+		c.convertClaim(v, path+".persistentVolumeClaim")
 	case v.Image != nil:
 		v.Image.PullPolicy = pullPolicy(v.Image.PullPolicy)
 	}
@@ -84,7 +71,7 @@ func (c *conversion) convertVolume(v *corev1.Volume) {
 func (c *conversion) copyVolume(v *corev1.Volume, plugin string) {
 	directory := corev1.HostPathDirectory
 	v.VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: c.hostDir(v.Name), Type: &directory}}
-	c.converted[v.Name] = true
+	c.readOnly[v.Name] = true
 	c.assets = append(c.assets, Asset{Volume: v.Name, Plugin: plugin, Dirs: nestedMountPoints(v.Name, &c.parent.Spec)})
 }
 

@@ -1,0 +1,61 @@
+package input
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// document is one object as JSON, and where in the input it stands.
+type document struct {
+	where string
+	data  []byte
+}
+
+// split cuts an input into its documents. JSON is YAML too, but several JSON objects in a row are not.
+func split(data []byte) ([]document, error) {
+	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
+		return splitJSON(trimmed)
+	}
+	var documents []document
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for i := 1; ; i++ {
+		text, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return documents, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", i, err)
+		}
+		converted, err := yaml.YAMLToJSONStrict(text)
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", i, err)
+		}
+		if !bytes.Equal(converted, []byte("null")) { // nothing but comments
+			documents = append(documents, document{strconv.Itoa(i), converted})
+		}
+	}
+}
+
+func splitJSON(data []byte) ([]document, error) {
+	var documents []document
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	for i := 1; ; i++ {
+		var raw json.RawMessage
+		err := decoder.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			return documents, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", i, err)
+		}
+		documents = append(documents, document{strconv.Itoa(i), raw})
+	}
+}

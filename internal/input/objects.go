@@ -1,0 +1,147 @@
+package input
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	strictjson "sigs.k8s.io/json"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
+)
+
+// found is a pod, and what it was made of.
+type found struct {
+	where    string
+	pod      *corev1.Pod
+	warnings []manifest.Finding
+}
+
+// objects is what was found in the documents.
+type objects struct {
+	pods       []found
+	configMaps []*corev1.ConfigMap
+	secrets    []*corev1.Secret
+	claims     []*corev1.PersistentVolumeClaim
+	volumes    []*corev1.PersistentVolume
+	ignored    []string
+}
+
+// add sorts a document in by its kind.
+func (o *objects) add(d document) error {
+	var meta struct {
+		metav1.TypeMeta `json:",inline"`
+		Items           []json.RawMessage `json:"items"`
+	}
+	if err := decode(d.data, &meta); err != nil {
+		return err
+	}
+	if meta.Kind == "List" || strings.HasSuffix(meta.Kind, "List") && meta.Items != nil {
+		return o.addItems(d, strings.TrimSuffix(meta.Kind, "List"), meta.Items)
+	}
+	kind := meta.APIVersion + "/" + meta.Kind
+	switch kind {
+	case "v1/ConfigMap":
+		return appendTo(&o.configMaps, d.data)
+	case "v1/Secret":
+		return appendTo(&o.secrets, d.data)
+	case "v1/PersistentVolumeClaim":
+		return appendTo(&o.claims, d.data)
+	case "v1/PersistentVolume":
+		return appendTo(&o.volumes, d.data)
+	}
+	if object, spec, pod := makerOf(kind); object != nil {
+		return o.addPod(d, object, spec, pod)
+	}
+	if meta.Kind == "" || meta.APIVersion == "" {
+		return errors.New("kind and apiVersion are needed")
+	}
+	o.ignored = append(o.ignored, meta.Kind)
+	return nil
+}
+
+// addItems adds the members of a list. Those of a PodList and the like may leave out what they are.
+func (o *objects) addItems(d document, kind string, items []json.RawMessage) error {
+	for i, data := range items {
+		if kind == "Pod" {
+			var object map[string]any
+			if err := decode(data, &object); err != nil {
+				return fmt.Errorf("items[%d]: %w", i, err)
+			}
+			object["apiVersion"], object["kind"] = "v1", kind
+			data, _ = json.Marshal(object)
+		}
+		if err := o.add(document{fmt.Sprintf("%s.items[%d]", d.where, i), data}); err != nil {
+			return fmt.Errorf("items[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// addPod adds the pod that an object is, or that would be made of it.
+func (o *objects) addPod(d document, object any, spec string, pod func() *corev1.Pod) error {
+	warnings, err := manifest.DecodeInto(d.data, object, spec)
+	if err != nil {
+		return err
+	}
+	made := found{where: d.where, pod: pod(), warnings: warnings}
+	if len(made.pod.Spec.Containers) == 0 {
+		return fmt.Errorf("%s.containers: there are none", spec)
+	}
+	if made.pod.Name == "" {
+		return errors.New("metadata.name: there is none")
+	}
+	admit(made.pod)
+	o.pods = append(o.pods, made)
+	return nil
+}
+
+// references picks the objects that a pod of this namespace can refer to.
+func (o *objects) references(namespace string) manifest.References {
+	secrets := byName(o.secrets, namespace)
+	for _, secret := range secrets {
+		for key, text := range secret.StringData {
+			if secret.Data == nil {
+				secret.Data = make(map[string][]byte)
+			}
+			secret.Data[key] = []byte(text)
+		}
+	}
+	for _, volume := range o.volumes {
+		volume.Namespace = namespace // it has none: it is in all of them
+	}
+	return manifest.References{
+		ConfigMaps: byName(o.configMaps, namespace),
+		Secrets:    secrets,
+		PVCs:       byName(o.claims, namespace),
+		PVs:        byName(o.volumes, namespace),
+	}
+}
+
+func byName[T metav1.Object](objects []T, namespace string) map[string]T {
+	named := make(map[string]T)
+	for _, object := range objects {
+		if object.GetNamespace() == namespace || object.GetNamespace() == "" && namespace == metav1.NamespaceDefault {
+			named[object.GetName()] = object
+		}
+	}
+	return named
+}
+
+// appendTo decodes an object of a type that we know well enough to find fault with.
+func appendTo[T any](objects *[]*T, data []byte) error {
+	object := new(T)
+	unknown, err := strictjson.UnmarshalStrict(data, object)
+	if err != nil || len(unknown) > 0 {
+		return errors.Join(append(unknown, err)...)
+	}
+	*objects = append(*objects, object)
+	return nil
+}
+
+func decode(data []byte, object any) error {
+	return strictjson.UnmarshalCaseSensitivePreserveInts(data, object)
+}
