@@ -38,7 +38,7 @@ func newRootCommand(env lookupEnv) *cobra.Command {
 	root.Long = root.Short + ".\n\nWithout a command it runs the agent, as `checkpointer run` does."
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
-	root.AddCommand(newRunCommand(env), newRenderCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(env), newRenderCommand(), newCopyEnvCommand(), newVersionCommand())
 	return root
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -32,11 +33,11 @@ func split(data []byte) ([]document, error) {
 			return documents, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", i, err)
+			return nil, fmt.Errorf("document %d: %w", i, oneLine(err))
 		}
 		converted, err := yaml.YAMLToJSONStrict(text)
 		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", i, err)
+			return nil, fmt.Errorf("document %d: %w", i, oneLine(err))
 		}
 		if !bytes.Equal(converted, []byte("null")) { // nothing but comments
 			documents = append(documents, document{strconv.Itoa(i), converted})
@@ -54,8 +55,11 @@ func splitJSON(data []byte) ([]document, error) {
 			return documents, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", i, err)
+			return nil, fmt.Errorf("document %d: %w", i, oneLine(err))
 		}
 		documents = append(documents, document{strconv.Itoa(i), raw})
 	}
 }
+
+// oneLine is an error whose text has no line breaks. Some YAML errors do.
+func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,8 +40,8 @@ func (o *objects) add(d document) error {
 	if err := decode(d.data, &meta); err != nil {
 		return err
 	}
-	if meta.Kind == "List" || strings.HasSuffix(meta.Kind, "List") && meta.Items != nil {
-		return o.addItems(d, strings.TrimSuffix(meta.Kind, "List"), meta.Items)
+	if kind, list := strings.CutSuffix(meta.Kind, "List"); list {
+		return o.addItems(d, metav1.TypeMeta{APIVersion: meta.APIVersion, Kind: kind}, meta.Items)
 	}
 	kind := meta.APIVersion + "/" + meta.Kind
 	switch kind {
@@ -64,14 +65,17 @@ func (o *objects) add(d document) error {
 }
 
 // addItems adds the members of a list. Those of a PodList and the like may leave out what they are.
-func (o *objects) addItems(d document, kind string, items []json.RawMessage) error {
+func (o *objects) addItems(d document, of metav1.TypeMeta, items []json.RawMessage) error {
 	for i, data := range items {
-		if kind == "Pod" {
-			var object map[string]any
-			if err := decode(data, &object); err != nil {
-				return fmt.Errorf("items[%d]: %w", i, err)
+		var object map[string]any
+		if err := decode(data, &object); err != nil {
+			return fmt.Errorf("items[%d]: %w", i, err)
+		}
+		if object["kind"] == nil {
+			if of.Kind == "" {
+				return fmt.Errorf("items[%d]: kind and apiVersion are needed", i)
 			}
-			object["apiVersion"], object["kind"] = "v1", kind
+			object["apiVersion"], object["kind"] = of.APIVersion, of.Kind
 			data, _ = json.Marshal(object)
 		}
 		if err := o.add(document{fmt.Sprintf("%s.items[%d]", d.where, i), data}); err != nil {
@@ -101,8 +105,7 @@ func (o *objects) addPod(d document, object any, spec string, pod func() *corev1
 
 // references picks the objects that a pod of this namespace can refer to.
 func (o *objects) references(namespace string) manifest.References {
-	secrets := byName(o.secrets, namespace)
-	for _, secret := range secrets {
+	for _, secret := range o.secrets {
 		for key, text := range secret.StringData {
 			if secret.Data == nil {
 				secret.Data = make(map[string][]byte)
@@ -110,21 +113,18 @@ func (o *objects) references(namespace string) manifest.References {
 			secret.Data[key] = []byte(text)
 		}
 	}
-	for _, volume := range o.volumes {
-		volume.Namespace = namespace // it has none: it is in all of them
-	}
 	return manifest.References{
 		ConfigMaps: byName(o.configMaps, namespace),
-		Secrets:    secrets,
+		Secrets:    byName(o.secrets, namespace),
 		PVCs:       byName(o.claims, namespace),
-		PVs:        byName(o.volumes, namespace),
+		PVs:        byName(o.volumes, metav1.NamespaceDefault), // in no namespace
 	}
 }
 
 func byName[T metav1.Object](objects []T, namespace string) map[string]T {
 	named := make(map[string]T)
 	for _, object := range objects {
-		if object.GetNamespace() == namespace || object.GetNamespace() == "" && namespace == metav1.NamespaceDefault {
+		if cmp.Or(object.GetNamespace(), metav1.NamespaceDefault) == namespace {
 			named[object.GetName()] = object
 		}
 	}
@@ -136,7 +136,7 @@ func appendTo[T any](objects *[]*T, data []byte) error {
 	object := new(T)
 	unknown, err := strictjson.UnmarshalStrict(data, object)
 	if err != nil || len(unknown) > 0 {
-		return errors.Join(append(unknown, err)...)
+		return oneLine(errors.Join(append(unknown, err)...))
 	}
 	*objects = append(*objects, object)
 	return nil
