@@ -112,31 +112,22 @@ func (s *Store) adopt(dir *os.Root) error {
 			continue
 		}
 		now := stampOf(info)
-		if s.strange[dir.Name()][name] != now {
-			if r, err := s.read(dir, name); err == nil {
-				s.records[name] = r
-				continue
-			}
+		if s.strange[dir.Name()][name] == now {
+			seen[name] = now
+			continue
 		}
-		if now.settled(time.Now()) {
+		data, err := readFile(dir, name)
+		if err != nil {
+			continue
+		}
+		if r, err := parse(data, s.dirs.Assets); err == nil && r.name() == name {
+			s.records[name] = r
+		} else if now.settled(time.Now()) {
 			seen[name] = now
 		}
 	}
 	s.strange[dir.Name()] = seen
 	return err
-}
-
-// read makes a record of a file.
-func (s *Store) read(dir *os.Root, name string) (*record, error) {
-	data, err := readFile(dir, name)
-	if err != nil {
-		return nil, err
-	}
-	r, err := parse(data, s.dirs.Assets)
-	if err == nil && r.name() != name {
-		err = fmt.Errorf("it belongs into %s", r.name())
-	}
-	return r, err
 }
 
 // The directories are opened for each operation, because one may be removed, made again or mounted over, and a handle

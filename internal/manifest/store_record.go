@@ -105,14 +105,15 @@ func (r *record) lookAssets(assets *os.Root) {
 	if now == r.assets {
 		return
 	}
+	a := assetDir{assets, r.base()}
+	digests := a.digests(r.volumes)
+	outdated, err := a.outdated(r.volumes)
+	r.checkpoint.Digest = combine(r.manifest, digests)
+	r.checkpoint.Outdated = err != nil || len(outdated) > 0
 	r.assets = stamp{}
-	if now.settled(time.Now()) {
+	if err == nil && len(digests) == len(r.volumes) && now.settled(time.Now()) {
 		r.assets = now
 	}
-	a := assetDir{assets, r.base()}
-	outdated, err := a.outdated(r.volumes)
-	r.checkpoint.Outdated = err != nil || len(outdated) > 0
-	r.checkpoint.Digest = combine(r.manifest, a.digests(r.volumes))
 }
 
 // sight looks at one file, unless it is still what it was. A file that can't be read is no manifest for anyone: Altered.
@@ -125,17 +126,18 @@ func (r *record) sight(dir *os.Root, last sight) (sight, error) {
 	if last.settled && last.stamp == now.stamp {
 		return last, nil
 	}
-	now.settled = now.stamp.settled(time.Now())
 	data, err := readFile(dir, r.name())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return sight{}, nil
 	case err != nil:
+		return now, nil // and not settled: the next look may have more luck
 	case bytes.Equal(data, r.manifest):
 		now.file = checkpoint.Intact
 	default:
 		now.foreign = declaredPod(data) != podName{}
 	}
+	now.settled = now.stamp.settled(time.Now())
 	return now, nil
 }
 

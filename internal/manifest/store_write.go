@@ -122,7 +122,7 @@ func (s *Store) Activate(namespace, name string) error {
 func (s *Store) Withdraw(namespace, name string) error {
 	r, err := s.find(namespace, name)
 	if err != nil {
-		return err
+		return nil // then there is none
 	}
 	return s.inManifests(func(dir *os.Root) error {
 		if err := r.lookActive(dir); err != nil || r.active.file == checkpoint.Missing {
