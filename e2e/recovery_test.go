@@ -80,7 +80,7 @@ func apiServerAway(ctx context.Context, s *site, before testimonies) {
 	manifests := s.files()
 	stopped := time.Now()
 	s.step("API server is stopped", s.APIServer.Stop(ctx))
-	s.step("checkpointer says so", lab.Wait(ctx, "the line about the lost API server", func(context.Context) error {
+	s.step("checkpointer says so", soon(ctx, "the line about the lost API server", func(context.Context) error {
 		if lost := s.log(stopped.UnixNano()); len(lost) == 0 || lost[0].To != "lost" {
 			return fmt.Errorf("it logged:\n%s", lost)
 		}
@@ -106,7 +106,7 @@ func apiServerAway(ctx context.Context, s *site, before testimonies) {
 		s.t.Error("a pod was restarted")
 	}
 	s.step("API server is back", s.APIServer.Start(ctx))
-	s.step("checkpointer says so", lab.Wait(ctx, "the line about the serving API server", func(context.Context) error {
+	s.step("checkpointer says so", soon(ctx, "the line about the serving API server", func(context.Context) error {
 		for _, line := range s.log(quiet.UnixNano()) {
 			if line.To == "serving" {
 				return nil
@@ -170,7 +170,7 @@ func apiServerReturns(ctx context.Context, s *site, before testimonies) {
 		s.t.Error("the pods are not the ones from before the power cut")
 	}
 	s.step("one copy of each runs", s.oneCopyOfEach(ctx))
-	s.step("no pod is left failed", lab.Wait(ctx, "every pod to run", func(ctx context.Context) error {
+	s.step("no pod is left failed", soon(ctx, "every pod to run", func(ctx context.Context) error {
 		pods, err := s.Client().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err

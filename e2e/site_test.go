@@ -72,10 +72,10 @@ func newSite(ctx context.Context, t *testing.T) *site {
 		s.step(name+" is ready", s.WaitDaemonSet(ctx, namespace, name))
 	}
 	s.web, s.gateway, s.self = s.podOf(ctx, "app=web"), s.podOf(ctx, "app=gateway"), s.podOf(ctx, "app.kubernetes.io/name=pod-checkpointer")
-	s.step("every pod has a stored checkpoint", lab.Wait(ctx, "stored checkpoints", func(context.Context) error {
+	s.step("every pod has a stored checkpoint", soon(ctx, "stored checkpoints", func(context.Context) error {
 		return errors.Join(exists(stored(s.web)), exists(stored(s.gateway)), exists(stored(s.self)), exists(active(s.self)))
 	}))
-	s.step("checkpointer's static copy stands by", lab.Wait(ctx, "static copy", func(ctx context.Context) error {
+	s.step("checkpointer's static copy stands by", soon(ctx, "static copy", func(ctx context.Context) error {
 		_, err := s.RunningContainer(ctx, namespace, static(s.self), "checkpointer")
 		return err
 	}, s.Kubelet))
@@ -119,7 +119,7 @@ func absent(path string) error {
 
 // webTestimony asks the witness of web, under the name that it runs by.
 func (s *site) webTestimony(ctx context.Context, pod string) (testimony witness.Testimony, err error) {
-	err = lab.Wait(ctx, "web as "+pod, func(ctx context.Context) error {
+	err = soon(ctx, "web as "+pod, func(ctx context.Context) error {
 		ip, err := s.PodIP(ctx, namespace, pod)
 		if err != nil {
 			return err
@@ -195,4 +195,12 @@ func (l logLines) String() string {
 		b.WriteString(line.text + "\n")
 	}
 	return b.String()
+}
+
+// soon bounds a wait for what should take a moment, so that a failure is not seen only when the whole test runs out of
+// time. A busy machine is given a lot.
+func soon(ctx context.Context, what string, check func(context.Context) error, logs ...*lab.Component) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return lab.Wait(ctx, what, check, logs...)
 }

@@ -56,7 +56,7 @@ func restored(path string, want []byte, begin time.Time) (time.Duration, error) 
 func (s *site) container(ctx context.Context, pod, container string) string {
 	s.t.Helper()
 	var id string
-	s.step(container+" runs", lab.Wait(ctx, container, func(ctx context.Context) error {
+	s.step(container+" runs", soon(ctx, container, func(ctx context.Context) error {
 		c, err := s.RunningContainer(ctx, namespace, static(pod), container)
 		if err == nil {
 			id = c.Id
