@@ -47,7 +47,7 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 		return nil, err
 	}
 	c.Etcd = c.component("etcd", httpOK("http://"+ClusterAddress+":2379/health"), c.etcdArgs())
-	c.APIServer = c.component("kube-apiserver", httpOK("https://"+AdminAddress+":"+apiPort+"/readyz"), append(c.apiServerArgs(), o.APIServerArgs...))
+	c.APIServer = c.component("kube-apiserver", httpOK("https://"+AdminAddress+":"+apiPort+"/readyz"), append(c.APIServerArgs(), o.APIServerArgs...))
 	c.ControllerManager = c.component("kube-controller-manager", httpOK("https://"+ClusterAddress+":10257/healthz"), c.controllerManagerArgs())
 	c.Scheduler = c.component("kube-scheduler", httpOK("https://"+ClusterAddress+":10259/healthz"), c.schedulerArgs())
 	return c, c.Start(ctx)
@@ -98,9 +98,9 @@ func (c *Cluster) component(name string, ready func(context.Context) error, args
 	}
 }
 
-// EtcdArgs are the arguments that any API server of this cluster needs, except
-// for its address: the paths in them are the machine's.
-func (c *Cluster) apiServerArgs() []string {
+// APIServerArgs are the arguments of an API server of this cluster, also of one
+// in a pod with host network that has PKI mounted under the same path.
+func (c *Cluster) APIServerArgs() []string {
 	pki := c.PKI() + "/"
 	return []string{
 		"--bind-address=0.0.0.0",

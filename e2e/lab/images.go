@@ -18,6 +18,8 @@ const (
 	WitnessImage = "pod-checkpointer/witness:dev"
 	// CheckpointerImage is the image that the manifests in deploy/ name.
 	CheckpointerImage = "pod-checkpointer/pod-checkpointer:dev"
+	// APIServerImage is the API server for a pod; see ImportAPIServer.
+	APIServerImage = "pod-checkpointer/kube-apiserver:dev"
 
 	pauseImage = "docker.io/pod-checkpointer/pause:dev"
 )
@@ -77,6 +79,12 @@ func (n *Node) ImportCheckpointer(ctx context.Context) error {
 		return err
 	}
 	return n.importImage(ctx, i)
+}
+
+// ImportAPIServer gives the node APIServerImage.
+func (n *Node) ImportAPIServer(ctx context.Context) error {
+	program := map[string]string{"/kube-apiserver": binaries.Path("kube-apiserver")}
+	return n.ImportImage(ctx, APIServerImage, program, "/kube-apiserver")
 }
 
 // ImportImage gives the node an image of one layer: files maps absolute paths in

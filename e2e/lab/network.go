@@ -55,7 +55,7 @@ func (m machine) network() error {
 		return err
 	}
 	dnat := " -d " + ServiceAddress + " -p tcp --dport 443 -j DNAT --to-destination " + APIAddress + ":" + apiPort
-	if err := m.each(command,
+	if err := each(command,
 		"unshare --net="+m.netns()+" true",
 		"ip link set lo up",
 		"ip link add "+nodeDevice+" type veth peer name "+clusterDevice,
@@ -71,7 +71,7 @@ func (m machine) network() error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
 		return err
 	}
-	return m.each(m.clusterCommand,
+	return each(m.clusterCommand,
 		"ip link set lo up",
 		"ip addr add "+ClusterAddress+"/24 dev "+clusterDevice,
 		"ip link set "+clusterDevice+" up",
@@ -86,7 +86,11 @@ func (m machine) clusterCommand(name string, args ...string) error {
 	return command(line[0], line[1:]...)
 }
 
-func (m machine) each(run func(string, ...string) error, lines ...string) error {
+// runner runs a command line somewhere.
+type runner func(name string, args ...string) error
+
+// each runs command lines without quotes until one fails.
+func each(run runner, lines ...string) error {
 	for _, line := range lines {
 		words := strings.Fields(line)
 		if err := run(words[0], words[1:]...); err != nil {
