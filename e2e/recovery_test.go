@@ -80,12 +80,7 @@ func apiServerAway(ctx context.Context, s *site, before testimonies) {
 	manifests := s.files()
 	stopped := time.Now()
 	s.step("API server is stopped", s.APIServer.Stop(ctx))
-	s.step("checkpointer says so", soon(ctx, "the line about the lost API server", func(context.Context) error {
-		if lost := s.log(stopped.UnixNano()); len(lost) == 0 || lost[0].To != "lost" {
-			return fmt.Errorf("it logged:\n%s", lost)
-		}
-		return nil
-	}))
+	s.step("checkpointer says so", s.says(ctx, "lost", stopped))
 	quiet := time.Now()
 	s.step("a minute passes", lab.Wait(ctx, "a minute", func(context.Context) error {
 		if left := time.Minute - time.Since(quiet); left > 0 {
@@ -106,14 +101,17 @@ func apiServerAway(ctx context.Context, s *site, before testimonies) {
 		s.t.Error("a pod was restarted")
 	}
 	s.step("API server is back", s.APIServer.Start(ctx))
-	s.step("checkpointer says so", soon(ctx, "the line about the serving API server", func(context.Context) error {
-		for _, line := range s.log(quiet.UnixNano()) {
-			if line.To == "serving" {
-				return nil
-			}
+	s.step("checkpointer says so", s.says(ctx, "serving", quiet))
+}
+
+// says waits for the line about a change of the API server's state.
+func (s *site) says(ctx context.Context, state string, since time.Time) error {
+	return soon(ctx, "the line about the API server", func(context.Context) error {
+		if !slices.ContainsFunc(s.log(since.UnixNano()), func(line logLine) bool { return line.To == state }) {
+			return fmt.Errorf("no line says that the API server is %s", state)
 		}
-		return errors.New("no such line")
-	}))
+		return nil
+	})
 }
 
 // files maps each manifest of the node to its content.

@@ -139,7 +139,7 @@ func (s *Store) inManifests(do func(*os.Root) error) error {
 	if err != nil {
 		return fmt.Errorf("the kubelet's static pod directory (its staticPodPath, our --manifests-dir): %w", err)
 	}
-	return errors.Join(do(root), root.Close())
+	return explain(s.dirs.Manifests, errors.Join(do(root), root.Close()))
 }
 
 func (s *Store) inInactive(do func(*os.Root) error) error {
@@ -147,7 +147,7 @@ func (s *Store) inInactive(do func(*os.Root) error) error {
 	if err != nil {
 		return fmt.Errorf("the directory of stored checkpoints (--inactive-dir): %w", err)
 	}
-	return errors.Join(do(root), root.Close())
+	return explain(s.dirs.Inactive, errors.Join(do(root), root.Close()))
 }
 
 func (s *Store) inAssets(do func(*os.Root) error) error {
@@ -155,5 +155,5 @@ func (s *Store) inAssets(do func(*os.Root) error) error {
 	if err != nil {
 		return fmt.Errorf("the directory of the checkpoints' assets (--assets-dir): %w", err)
 	}
-	return errors.Join(do(root), root.Close())
+	return explain(s.dirs.Assets, errors.Join(do(root), root.Close()))
 }

@@ -25,6 +25,7 @@ var volumes = []Asset{
 // node is a node's directories, in which the kubelet mounted the volumes "config" and "token" of the pod kube-system/web.
 type node struct {
 	t       *testing.T
+	dir     string // all of it
 	dirs    Dirs
 	kubelet string // its --root-dir
 	uid     checkpoint.UID
@@ -43,13 +44,17 @@ func newNode(t *testing.T) *node {
 
 func newNodeIn(t *testing.T, dir string) *node {
 	t.Helper()
-	n := &node{t: t, kubelet: filepath.Join(dir, "kubelet"), uid: uid, digests: make(map[*revision]string), dirs: Dirs{
+	n := &node{t: t, dir: dir, dirs: dirsIn(dir), kubelet: filepath.Join(dir, "kubelet"), uid: uid, digests: make(map[*revision]string)}
+	must(t, os.MkdirAll(n.dirs.Manifests, 0o755))
+	return n
+}
+
+func dirsIn(dir string) Dirs {
+	return Dirs{
 		Manifests: filepath.Join(dir, "manifests"),
 		Inactive:  filepath.Join(dir, "inactive-manifests"),
 		Assets:    filepath.Join(dir, "checkpoint-assets"),
-	}}
-	must(t, os.MkdirAll(n.dirs.Manifests, 0o755))
-	return n
+	}
 }
 
 // restart opens the store anew, as the process does after a crash.

@@ -172,7 +172,7 @@ func (n *node) wantRecovery(root *inode, l loss, at int) {
 	for _, dir := range []string{n.dirs.Manifests, n.dirs.Inactive, n.dirs.Assets} {
 		must(t, os.RemoveAll(dir))
 	}
-	l.write(t, root, filepath.Dir(n.kubelet))
+	l.write(t, root, n.dir)
 	n.wantVolumesOfActive()
 	n.restart()
 	before, now := step{}, step{}

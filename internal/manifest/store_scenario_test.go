@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
@@ -173,7 +172,7 @@ func runScenario(t *testing.T, n *node, straceArgs ...string) (output []byte, er
 		needOrSkip(t, "strace")
 	}
 	cmd := exec.Command("strace", append(append([]string{"-f"}, straceArgs...), os.Args[0], "-test.run=^TestScenarioProcess$", "-test.v")...)
-	cmd.Env = append(os.Environ(), scenarioDir+"="+filepath.Dir(n.kubelet), "GOMAXPROCS=1", "GOGC=off")
+	cmd.Env = append(os.Environ(), scenarioDir+"="+n.dir, "GOMAXPROCS=1", "GOGC=off")
 	output, err = cmd.CombinedOutput()
 	if bytes.Contains(output, []byte("PTRACE_TRACEME")) || bytes.Contains(output, []byte("ptrace(")) {
 		needOrSkip(t, "the right to trace processes")

@@ -76,14 +76,14 @@ func TestWhatIsSoAlreadyIsNotWritten(t *testing.T) {
 	n := newNode(t)
 	n.save("v1")
 	n.activate()
-	before := tree(t, filepath.Dir(n.dirs.Assets))
+	before := tree(t, n.dir)
 	n.save("v1")
 	n.activate()
 	must(t, n.store.Restore("kube-system", "web"))
 	must(t, n.store.Prune("kube-system", "web"))
 	n.restart()
 	n.save("v1")
-	if diff := cmp.Diff(before, tree(t, filepath.Dir(n.dirs.Assets))); diff != "" {
+	if diff := cmp.Diff(before, tree(t, n.dir)); diff != "" {
 		t.Error(diff)
 	}
 }

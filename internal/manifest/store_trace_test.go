@@ -30,7 +30,7 @@ const traced = "openat,write,fchown,fchmod,fsync,renameat,renameat2,mkdirat,syml
 // traceScenario runs the scenario and returns what it did, in order.
 func traceScenario(t *testing.T, n *node) []call {
 	t.Helper()
-	return parseTrace(t, filepath.Dir(n.kubelet), logScenario(t, n, traced))
+	return parseTrace(t, n.dir, logScenario(t, n, traced))
 }
 
 // logScenario runs the scenario and returns strace's log of the thread that ran it.
