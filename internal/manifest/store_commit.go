@@ -6,6 +6,8 @@ import (
 	"os"
 	"path"
 	"slices"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
 )
 
 // commitFile lies in the asset directory of a checkpoint while several parts of it are being replaced. Whatever
@@ -16,31 +18,32 @@ const commitFile = "commit.json"
 type commit struct {
 	Manifest    []byte            `json:"manifest"`
 	Generations map[string]string `json:"generations"` // by volume
+	Before      map[string]string `json:"before"`      // the generations that were there; empty: none
 }
 
-func (r *record) commit(snapshot *Snapshot) commit {
-	c := commit{Manifest: r.manifest, Generations: make(map[string]string)}
+func newCommit(r *record, snapshot *Snapshot, a assetDir) commit {
+	c := commit{Manifest: r.manifest, Generations: make(map[string]string), Before: make(map[string]string)}
 	for _, v := range snapshot.volumes {
-		c.Generations[v.name] = generationOf(v.entries)
+		c.Generations[v.name], c.Before[v.name] = generationOf(v.entries), a.current(v.name)
 	}
 	return c
 }
 
 // changes counts what replacing last by c changes, of which one alone is atomic.
-func (c commit) changes(a assetDir, last *record) int {
+func (c commit) changes(last *record) int {
 	n := 0
 	if string(c.Manifest) != string(last.manifest) {
 		n++
 	}
 	for volume, generation := range c.Generations {
-		if a.current(volume) != generation {
+		if c.Before[volume] != generation {
 			n++
 		}
 	}
 	return n
 }
 
-// write makes c what will be, whatever happens from now on.
+// write makes c what will be, or what was before it, whatever happens from now on.
 func (c commit) write(a assetDir) error {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -63,7 +66,33 @@ func (s *Store) apply(c commit, r *record, a assetDir) error {
 	if err := s.inInactive(r.write); err != nil {
 		return err
 	}
-	return a.removeCommit()
+	s.remember(r)
+	return nil
+}
+
+// applyWritten applies a commit that has been written. If that can't be, a full disk being the likeliest reason, it goes
+// back to what was before; if not even that can be, the commit stays for the next try.
+func (s *Store) applyWritten(c commit, r *record, a assetDir) error {
+	err := s.apply(c, r, a)
+	if err == nil {
+		return a.removeCommit()
+	}
+	if lookErr := s.inInactive(r.lookStored); lookErr != nil {
+		return errors.Join(err, lookErr)
+	}
+	if r.stored.file == checkpoint.Intact { // the last part is in place too
+		s.remember(r)
+		return err
+	}
+	for volume, generation := range c.Before {
+		if generation == "" {
+			continue
+		}
+		if backErr := a.switchTo(volume, generation); backErr != nil {
+			return errors.Join(err, backErr)
+		}
+	}
+	return errors.Join(err, a.removeCommit())
 }
 
 // removeCommit is durable: a commit that came back would undo what was saved after it.
@@ -74,7 +103,7 @@ func (a assetDir) removeCommit() error {
 	return errors.Join(a.root.Remove(path.Join(a.base, commitFile)), syncDir(a.root, a.base))
 }
 
-// replay finishes an interrupted save.
+// replay finishes an interrupted save, or undoes it.
 func (s *Store) replay(a assetDir) error {
 	if !a.isDir(a.base) {
 		return nil
@@ -91,11 +120,7 @@ func (s *Store) replay(a assetDir) error {
 	if err != nil || r.base() != a.base || slices.ContainsFunc(r.volumes, func(v string) bool { return !a.isWhole(v, c.Generations[v]) }) {
 		return a.removeCommit() // somebody damaged it: what is there now must do
 	}
-	if last := s.records[r.name()]; last != nil {
-		r.activated = last.activated
-	}
-	s.records[r.name()] = r
-	return s.apply(c, r, a)
+	return s.applyWritten(c, r, a)
 }
 
 // replayAll finishes what a crash interrupted.

@@ -25,22 +25,17 @@ func (s *Store) Save(manifest []byte, snapshot *Snapshot) error {
 		if last == nil {
 			return s.saveFirst(r, snapshot, a)
 		}
-		r.activated = last.activated
 		if err := a.prepare(snapshot); err != nil {
 			return err
 		}
-		c := r.commit(snapshot)
-		if c.changes(a, last) > 1 {
-			if err := c.write(a); err != nil {
-				return err
-			}
-			s.records[r.name()] = r
+		c := newCommit(r, snapshot, a)
+		if c.changes(last) < 2 {
+			return s.apply(c, r, a)
 		}
-		if err := s.apply(c, r, a); err != nil {
+		if err := c.write(a); err != nil {
 			return err
 		}
-		s.records[r.name()] = r
-		return nil
+		return s.applyWritten(c, r, a)
 	})
 }
 
@@ -48,13 +43,20 @@ func (s *Store) Save(manifest []byte, snapshot *Snapshot) error {
 func (s *Store) saveFirst(r *record, snapshot *Snapshot, a assetDir) error {
 	err := a.prepare(snapshot)
 	if err == nil {
-		err = s.apply(r.commit(snapshot), r, a)
+		err = s.apply(newCommit(r, snapshot, a), r, a)
 	}
 	if err != nil {
 		return errors.Join(err, s.inInactive(r.remove), a.remove())
 	}
-	s.records[r.name()] = r
 	return nil
+}
+
+// remember makes r what is remembered of its checkpoint.
+func (s *Store) remember(r *record) {
+	if last := s.records[r.name()]; last != nil {
+		r.activated = last.activated
+	}
+	s.records[r.name()] = r
 }
 
 // differences names the volumes that only one of manifest and snapshot has.
