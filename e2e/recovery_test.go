@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/lab"
+	"github.com/pod-checkpointer/pod-checkpointer/e2e/site"
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/witness"
 )
 
@@ -26,44 +27,29 @@ func TestRecovery(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
 	s := newSite(ctx, t)
-	before := s.testimonies(ctx, s.web)
+	before := s.testimonies(ctx, s.Web)
 
 	for _, part := range []struct {
 		name string
-		run  func(context.Context, *site, testimonies)
+		run  func(context.Context, *testSite, testimonies)
 	}{
 		{"API server away while pods run", apiServerAway},
-		{"own manifest spoiled by hand", func(ctx context.Context, s *site, _ testimonies) { spoil(ctx, s, s.self, "checkpointer") }},
+		{"own manifest spoiled by hand", func(ctx context.Context, s *testSite, _ testimonies) { spoil(ctx, s, s.Self, "checkpointer") }},
 		{"power cut without API server", powerCut},
-		{"active manifest spoiled by hand", func(ctx context.Context, s *site, _ testimonies) { spoil(ctx, s, s.web, "witness") }},
+		{"active manifest spoiled by hand", func(ctx context.Context, s *testSite, _ testimonies) { spoil(ctx, s, s.Web, "witness") }},
 		{"API server returns", apiServerReturns},
 		{"DaemonSet deleted", daemonSetDeleted},
 	} {
 		if !t.Run(part.name, func(t *testing.T) {
-			within := *s
-			within.timeline = timeline{t, time.Now()}
-			part.run(ctx, &within, before)
+			part.run(ctx, s.in(t), before)
 		}) {
 			return // what follows rests on it
 		}
 	}
 }
 
-// testimonies are what the two workloads say of themselves.
-type testimonies struct{ web, gateway witness.Testimony }
-
-func (s *site) testimonies(ctx context.Context, web string) (all testimonies) {
-	s.t.Helper()
-	var err error
-	all.web, err = s.webTestimony(ctx, web)
-	s.step("web answers", err)
-	all.gateway, err = s.gatewayTestimony(ctx)
-	s.step("gateway answers", err)
-	return all
-}
-
 // same compares what must not differ between a pod and its checkpoint.
-func (s *site) same(before, after witness.Testimony) {
+func (s *testSite) same(before, after witness.Testimony) {
 	s.t.Helper()
 	if diff := cmp.Diff(before.Dirs, after.Dirs); diff != "" {
 		s.t.Errorf("the files differ (-before +after):\n%s", diff)
@@ -76,7 +62,7 @@ func (s *site) same(before, after witness.Testimony) {
 }
 
 // apiServerAway: nothing is activated, nothing removed, and nothing logged after the line that says so.
-func apiServerAway(ctx context.Context, s *site, before testimonies) {
+func apiServerAway(ctx context.Context, s *testSite, before testimonies) {
 	manifests := s.files()
 	stopped := time.Now()
 	s.step("API server is stopped", s.APIServer.Stop(ctx))
@@ -88,15 +74,15 @@ func apiServerAway(ctx context.Context, s *site, before testimonies) {
 		}
 		return nil
 	}))
-	for _, line := range s.log(quiet.UnixNano()) {
+	for _, line := range s.log(quiet) {
 		if line.Level != "debug" {
-			s.t.Errorf("logged during the outage: %s", line.text)
+			s.t.Errorf("logged during the outage: %s", line.Text)
 		}
 	}
 	if diff := cmp.Diff(manifests, s.files()); diff != "" {
 		s.t.Errorf("files of ours changed (-before +after):\n%s", diff)
 	}
-	after := s.testimonies(ctx, s.web)
+	after := s.testimonies(ctx, s.Web)
 	if after.web.PID != before.web.PID || !after.web.Started.Equal(before.web.Started) || !after.gateway.Started.Equal(before.gateway.Started) {
 		s.t.Error("a pod was restarted")
 	}
@@ -105,9 +91,9 @@ func apiServerAway(ctx context.Context, s *site, before testimonies) {
 }
 
 // says waits for the line about a change of the API server's state.
-func (s *site) says(ctx context.Context, state string, since time.Time) error {
-	return soon(ctx, "the line about the API server", func(context.Context) error {
-		if !slices.ContainsFunc(s.log(since.UnixNano()), func(line logLine) bool { return line.To == state }) {
+func (s *testSite) says(ctx context.Context, state string, since time.Time) error {
+	return site.Soon(ctx, "the line about the API server", func(context.Context) error {
+		if !slices.ContainsFunc(s.log(since), func(line site.LogLine) bool { return line.To == state }) {
 			return fmt.Errorf("no line says that the API server is %s", state)
 		}
 		return nil
@@ -115,10 +101,10 @@ func (s *site) says(ctx context.Context, state string, since time.Time) error {
 }
 
 // files maps each manifest of the node to its content.
-func (s *site) files() map[string]string {
+func (s *testSite) files() map[string]string {
 	s.t.Helper()
 	contents := map[string]string{}
-	for _, dir := range []string{lab.Manifests, inactiveDir} {
+	for _, dir := range []string{lab.Manifests, site.InactiveDir} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			s.t.Fatal(err)
@@ -136,40 +122,40 @@ func (s *site) files() map[string]string {
 }
 
 // powerCut: the pods run again without an API server, and see the same files.
-func powerCut(ctx context.Context, s *site, before testimonies) {
+func powerCut(ctx context.Context, s *testSite, before testimonies) {
 	s.step("API server is stopped", s.APIServer.Stop(ctx))
 	s.step("power is cut", s.PowerCut(ctx))
-	if _, err := lab.Testimony(ctx, gatewayAddress); err == nil {
+	if _, err := lab.Testimony(ctx, site.GatewayAddress); err == nil {
 		s.t.Fatal("gateway answers without power")
 	}
 	s.step("power is on", s.PowerOn(ctx))
-	after := s.testimonies(ctx, static(s.web))
+	after := s.testimonies(ctx, site.Static(s.Web))
 	s.same(before.web, after.web)
 	s.same(before.gateway, after.gateway)
 }
 
 // apiServerReturns: each real pod runs again, its checkpoint is withdrawn, and one copy is left of each.
-func apiServerReturns(ctx context.Context, s *site, before testimonies) {
+func apiServerReturns(ctx context.Context, s *testSite, before testimonies) {
 	ctx, cancel := context.WithTimeout(ctx, 150*time.Second)
 	defer cancel()
 	s.step("API server is back", s.APIServer.Start(ctx))
 	s.step("checkpoints are withdrawn", lab.Wait(ctx, "withdrawal", func(ctx context.Context) error {
-		left, err := s.checkpoints(ctx)
-		if err == nil && !slices.Equal(left, []string{s.self}) {
+		left, err := s.RunningCheckpoints(ctx)
+		if err == nil && !slices.Equal(left, []string{s.Self}) {
 			err = fmt.Errorf("checkpoints of %v still run", left)
 		}
-		return errors.Join(err, absent(active(s.web)), absent(active(s.gateway)))
+		return errors.Join(err, site.Absent(site.Active(s.Web)), site.Absent(site.Active(s.Gateway)))
 	}, s.Kubelet))
 	for _, name := range []string{"web", "gateway", "pod-checkpointer"} {
-		s.step(name+" is ready", s.WaitDaemonSet(ctx, namespace, name))
+		s.step(name+" is ready", s.WaitDaemonSet(ctx, site.Namespace, name))
 	}
-	after := s.testimonies(ctx, s.web)
+	after := s.testimonies(ctx, s.Web)
 	if after.web.Env["POD_UID"] != before.web.Env["POD_UID"] || after.gateway.Env["POD_UID"] != before.gateway.Env["POD_UID"] {
 		s.t.Error("the pods are not the ones from before the power cut")
 	}
 	s.step("one copy of each runs", s.oneCopyOfEach(ctx))
-	s.step("no pod is left failed", soon(ctx, "every pod to run", func(ctx context.Context) error {
-		pods, err := s.Client().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	s.step("no pod is left failed", site.Soon(ctx, "every pod to run", func(ctx context.Context) error {
+		pods, err := s.Client().CoreV1().Pods(site.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -182,7 +168,7 @@ func apiServerReturns(ctx context.Context, s *site, before testimonies) {
 	}))
 }
 
-func (s *site) oneCopyOfEach(ctx context.Context) error {
+func (s *testSite) oneCopyOfEach(ctx context.Context) error {
 	containers, err := s.Containers(ctx)
 	if err != nil {
 		return err
@@ -193,22 +179,22 @@ func (s *site) oneCopyOfEach(ctx context.Context) error {
 			running[c.Labels["io.kubernetes.pod.name"]]++
 		}
 	}
-	if want := map[string]int{s.web: 1, s.gateway: 1}; !maps.Equal(running, want) {
+	if want := map[string]int{s.Web: 1, s.Gateway: 1}; !maps.Equal(running, want) {
 		return fmt.Errorf("running: %v, want %v", running, want)
 	}
 	return nil
 }
 
 // daemonSetDeleted: after the grace, the confirmation and the termination nothing of its checkpoint is left.
-func daemonSetDeleted(ctx context.Context, s *site, _ testimonies) {
-	_, err := s.Kubectl(ctx, "delete", "daemonset", "-n", namespace, "web")
+func daemonSetDeleted(ctx context.Context, s *testSite, _ testimonies) {
+	_, err := s.Kubectl(ctx, "delete", "daemonset", "-n", site.Namespace, "web")
 	s.step("web is deleted", err)
 	deleted := time.Now()
 	s.step("its checkpoint is gone", lab.Wait(ctx, "removal", func(context.Context) error {
-		return errors.Join(absent(stored(s.web)), absent(active(s.web)), absent(filepath.Join(assetsDir, namespace+"_"+s.web)))
+		return errors.Join(site.Absent(site.Stored(s.Web)), site.Absent(site.Active(s.Web)), site.Absent(site.Assets(s.Web)))
 	}))
 	if grace := time.Since(deleted); grace < 50*time.Second {
 		s.t.Errorf("it was removed after %v, before the grace of a minute", grace)
 	}
-	s.step("the others' are there", errors.Join(exists(stored(s.gateway)), exists(stored(s.self)), exists(active(s.self))))
+	s.step("the others' are there", errors.Join(site.Exists(site.Stored(s.Gateway)), site.Exists(site.Stored(s.Self)), site.Exists(site.Active(s.Self))))
 }

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/lab"
+	"github.com/pod-checkpointer/pod-checkpointer/e2e/site"
 )
 
 // spoil deletes, truncates and overwrites an active manifest by hand. It must be back within a second. What the kubelet
 // makes of it is reported: it restarts the pod after a deletion, if it has seen the API server since its start.
-func spoil(ctx context.Context, s *site, pod, container string) {
-	path := active(pod)
+func spoil(ctx context.Context, s *testSite, pod, container string) {
+	path := site.Active(pod)
 	want, err := os.ReadFile(path)
 	s.step("manifest is there", err)
 	for _, spoiling := range []struct {
@@ -53,11 +54,11 @@ func restored(path string, want []byte, begin time.Time) (time.Duration, error) 
 	}
 }
 
-func (s *site) container(ctx context.Context, pod, container string) string {
+func (s *testSite) container(ctx context.Context, pod, container string) string {
 	s.t.Helper()
 	var id string
-	s.step(container+" runs", soon(ctx, container, func(ctx context.Context) error {
-		c, err := s.RunningContainer(ctx, namespace, static(pod), container)
+	s.step(container+" runs", site.Soon(ctx, container, func(ctx context.Context) error {
+		c, err := s.RunningContainer(ctx, site.Namespace, site.Static(pod), container)
 		if err == nil {
 			id = c.Id
 		}
@@ -68,12 +69,12 @@ func (s *site) container(ctx context.Context, pod, container string) string {
 
 // report says whether the kubelet restarted the static pod. It decides within its housekeeping period of 2 s, so that
 // three of those are waited for.
-func (s *site) report(ctx context.Context, pod, container, before string) {
+func (s *testSite) report(ctx context.Context, pod, container, before string) {
 	s.t.Helper()
 	decided := time.Now().Add(6 * time.Second)
 	restarted := false
 	err := lab.Wait(ctx, "the kubelet's decision", func(ctx context.Context) error {
-		if c, err := s.RunningContainer(ctx, namespace, static(pod), container); err == nil {
+		if c, err := s.RunningContainer(ctx, site.Namespace, site.Static(pod), container); err == nil {
 			restarted = restarted || c.Id != before
 		}
 		if restarted || time.Now().After(decided) {

@@ -35,7 +35,7 @@ func (c *Cluster) Kubectl(ctx context.Context, args ...string) (string, error) {
 
 func (c *Cluster) kubectl(ctx context.Context, stdin []byte, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, binaries.Path("kubectl"), args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.adminKubeconfig(), "KUBECACHEDIR="+c.machine.elsewhere("kubectl"))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.AdminKubeconfig(), "KUBECACHEDIR="+c.machine.elsewhere("kubectl"))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &stdout, &stderr
 	if err := cmd.Run(); err != nil {

@@ -37,7 +37,7 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 	if err := c.writeCredentials(); err != nil {
 		return nil, fmt.Errorf("cluster credentials: %w", err)
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", c.adminKubeconfig())
+	config, err := clientcmd.BuildConfigFromFlags("", c.AdminKubeconfig())
 	if err != nil {
 		return nil, err
 	}

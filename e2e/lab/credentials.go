@@ -13,7 +13,8 @@ import (
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/pki"
 )
 
-func (c *Cluster) adminKubeconfig() string { return c.machine.elsewhere("admin.conf") }
+// AdminKubeconfig is the path of the kubeconfig of system:masters, which goes through AdminAddress.
+func (c *Cluster) AdminKubeconfig() string { return c.machine.elsewhere("admin.conf") }
 
 // writeCredentials makes the authority, the servers' certificates and the
 // kubeconfigs of everybody but the node.
@@ -62,7 +63,7 @@ func (c *Cluster) writeKubeconfigs() error {
 		address string
 		subject pki.Subject
 	}{
-		c.adminKubeconfig():                            {AdminAddress, pki.Subject{Name: "admin", Organizations: []string{"system:masters"}}},
+		c.AdminKubeconfig():                            {AdminAddress, pki.Subject{Name: "admin", Organizations: []string{"system:masters"}}},
 		c.machine.elsewhere("controller-manager.conf"): {APIAddress, pki.Subject{Name: "system:kube-controller-manager"}},
 		c.machine.elsewhere("scheduler.conf"):          {APIAddress, pki.Subject{Name: "system:kube-scheduler"}},
 	} {
