@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/binaries"
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/lab"
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/site"
@@ -29,8 +31,7 @@ func main() {
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	d := &demo{begin: time.Now()}
-	err := d.run(ctx)
-	if err != nil {
+	if err := d.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
@@ -162,7 +163,7 @@ func (d *demo) lookAround() {
              %s --runtime-endpoint unix://%s pods
              KUBECONFIG=%s %s get pods -A
 `, binaries.Path("crictl"), lab.ContainerdSocket, d.AdminKubeconfig(), binaries.Path("kubectl"))
-	if info, err := os.Stdin.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
 		return
 	}
 	fmt.Print("           Enter goes on. ")
