@@ -32,6 +32,8 @@ func (v *view) activation() row {
 		return holdUntil(ReasonKubeletUnknown, v.KubeletSince.Add(v.policy.KubeletTimeout))
 	case v.anyManaged():
 		return hold(ReasonParentManaged)
+	case v.current.Handover == HandoverExclusive && v.Kubelet != KubeletUnsynced && v.anySandbox():
+		return hold(ReasonStillRunning)
 	case v.API == APIServing:
 		return v.activationServing()
 	default:
@@ -78,9 +80,11 @@ func (v *view) withdrawal() row {
 		return hold(ReasonRuntimeUnknown)
 	case p == nil || p.Phase != PodLive || !v.taken(p):
 		return hold(ReasonParentAbsent)
+	case p.Handover == HandoverExclusive && v.sandbox(p.UID) != nil:
+		return act(ReasonParentAppeared, 0)
 	case p.Handover == HandoverCreated && v.created(p.UID):
 		return act(ReasonParentCreated, 0)
-	case p.Handover == HandoverCreated:
+	case p.Handover != HandoverReady:
 		return hold(ReasonParentStarting)
 	case v.ready(p):
 		return act(ReasonParentReady, 0)

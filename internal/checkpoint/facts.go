@@ -104,8 +104,9 @@ const (
 type Handover uint8
 
 const (
-	HandoverReady   Handover = iota // both may run for a moment: wait until the parent is Ready. No gap
-	HandoverCreated                 // they contend for a host port: withdraw when the parent's first container is created
+	HandoverReady     Handover = iota // both may run for a moment: wait until the parent is Ready. No gap
+	HandoverCreated                   // they contend for a host port: withdraw when the parent's first container is created
+	HandoverExclusive                 // both must never run at once: withdraw when the parent's sandbox appears, and hold it up
 )
 
 // Sandbox is a pod sandbox as the container runtime lists it.

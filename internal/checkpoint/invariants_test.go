@@ -54,7 +54,7 @@ func maybe(r *rand.Rand) time.Time {
 }
 
 func randomPod(r *rand.Rand, w *World, l Lineage, uid UID) {
-	name, handover := string(uid), Handover(r.IntN(2))
+	name, handover := string(uid), Handover(r.IntN(3))
 	if r.IntN(3) > 0 {
 		w.Parents = append(w.Parents, Parent{
 			UID: uid, Namespace: "ns", Name: name, Lineage: l, Created: ago(r), Deleting: r.IntN(4) == 0, Phase: PodPhase(r.IntN(3)),
@@ -109,7 +109,7 @@ func TestInvariantsHoldInEveryWorld(t *testing.T) {
 				fail("%v though it may still run", a)
 			case a.Kind == Activate && (c == nil || c.Stored != Intact && !restored(actions, a)):
 				fail("%v of a checkpoint that is not stored", a)
-			case a.Kind == StopSandbox && w.Kubelet != KubeletUnsynced:
+			case a.Kind == StopSandbox && w.Kubelet != KubeletUnsynced && a.Reason != ReasonParentAppeared:
 				fail("%v of a sandbox that the kubelet may manage", a)
 			}
 		}

@@ -34,7 +34,8 @@ type State struct {
 	// on this checkpoint. It is kept until a parent of the lineage is up.
 	Kept bool
 
-	wasActive bool // in Removing: it was active when the removal began
+	stoppedAt time.Time // when the parent's sandbox was last stopped, for the checkpoint's is not gone yet
+	wasActive bool      // in Removing: it was active when the removal began
 }
 
 // Policy is what the operator chose. Durations of zero are valid and mean at once.

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -215,6 +216,63 @@ func TestHostNetworkIsWithdrawnWhenTheFirstContainerIsCreated(t *testing.T) {
 	s.container(webUID, ContainerCreated)
 	s.plan()
 	s.expect("withdraw")
+}
+
+func TestExclusiveDataIsNeverUsedByTwo(t *testing.T) {
+	s := newStory(t)
+	s.stored(web, webUID).Handover = HandoverExclusive
+	s.powerCut()
+	s.kubeletRunsStatic()
+	s.healthy()
+	s.parent(web, webUID).Handover = HandoverExclusive
+	s.w.Managed[webUID] = Managed{}
+	s.plan()
+	s.expect()
+	for range 3 { // the kubelet makes a sandbox again and again
+		s.container(webUID, ContainerCreated)
+		s.plan()
+		if s.did[0].Kind != StopSandbox {
+			t.Fatalf("did %v, want the parent's sandbox stopped first", s.did)
+		}
+		s.container(webUID, ContainerCreated)
+		s.pass(apart - 1)
+		s.expect()
+		s.pass(1)
+		s.expect("stop-sandbox")
+		s.pass(apart)
+	}
+	s.kubeletRunsStatic() // the checkpoint has stopped
+	s.runs(webUID)
+	s.plan()
+	s.expect()
+	s.phase(web, Stored, ReasonParentUp)
+}
+
+func TestExclusiveCheckpointWaitsForTheOrphansEnd(t *testing.T) {
+	s := newStory(t)
+	s.stored(web, webUID).Handover = HandoverExclusive
+	s.w.Runtime = RuntimeKnown
+	s.container(webUID, ContainerExited)
+	orphan := slices.Clone(s.w.Sandboxes)
+	s.api(APILost)
+	s.kubelet(KubeletUnsynced)
+	s.states, s.did, _ = Plan(s.states, s.w, s.p)
+	s.expect("stop-sandbox")
+	s.w.Sandboxes = orphan
+	s.stop(webUID)
+	s.plan()
+	s.expect("activate")
+}
+
+func TestExclusiveCheckpointIsNotActivatedBesideATerminatingParent(t *testing.T) {
+	s := newStory(t).healthy()
+	s.stored(web, webUID).Handover = HandoverExclusive
+	s.container(webUID, ContainerExited)
+	s.api(APILost)
+	s.plan()
+	s.pass(time.Hour)
+	s.expect()
+	s.phase(web, Stored, ReasonStillRunning)
 }
 
 func TestOrphanThatHoldsTheHostPortIsStoppedFirst(t *testing.T) {

@@ -13,6 +13,7 @@ const (
 	ReasonRuntimeUnknown Reason = "runtime-unknown" // the container runtime does not answer: nothing could start
 	ReasonAPIUnknown     Reason = "api-unknown"     // the API server was not heard yet
 	ReasonAPIListing     Reason = "api-listing"     // the API server serves, its list of pods is not here yet
+	ReasonStillRunning   Reason = "still-running"   // the parent's sandbox is there, and two copies must never run at once
 	ReasonKubeletUnknown Reason = "kubelet-unknown" // the kubelet is not heard, for less than --kubelet-timeout
 )
 
@@ -40,6 +41,7 @@ const (
 	ReasonParentChanged    Reason = "parent-changed"    // what is stored is not the parent as it is now
 	ReasonFileLost         Reason = "file-lost"         // somebody else deleted or altered a file of ours
 	ReasonParentCreated    Reason = "parent-created"    // the parent's first container is created: it needs the port
+	ReasonParentAppeared   Reason = "parent-appeared"   // the parent's sandbox is there, and two copies must never run at once
 	ReasonParentReady      Reason = "parent-ready"      // the parent does the work again
 	ReasonSucceeded        Reason = "succeeded"         // a successor's checkpoint is stored
 	ReasonOrphan           Reason = "orphan"            // a sandbox that nobody manages holds the ports that are needed

@@ -42,15 +42,22 @@ func (s *step) stayStored() {
 	if s.prev.Phase == Leaving && !s.stopped(s.current) {
 		phase = Leaving
 	}
+	if phase == Leaving {
+		s.keepApart(s.current)
+	}
 	if !s.settle(phase, s.activation()) {
 		return
 	}
-	s.next.Phase = Active
-	if s.current.HostPorts {
+	exclusive := s.current.Handover == HandoverExclusive
+	if s.current.HostPorts || exclusive {
 		for _, id := range s.orphans() {
 			s.emit(Action{Kind: StopSandbox, Sandbox: id, Reason: ReasonOrphan}, s.current)
 		}
 	}
+	if exclusive && s.anySandbox() {
+		return // the orphan first
+	}
+	s.next.Phase = Active
 	s.emit(Action{Kind: Activate, Reason: s.next.Reason}, s.current)
 }
 
@@ -72,6 +79,25 @@ func (s *step) stayActive() {
 	if s.active.Active != Missing {
 		s.emit(Action{Kind: Withdraw, Reason: s.next.Reason}, s.active)
 	}
+	s.keepApart(s.active)
+}
+
+// apart is how often the sandbox of a parent is stopped at most.
+const apart = 500 * time.Millisecond
+
+// keepApart stops the parent's sandbox for as long as anything of a checkpoint runs that must not run beside it. The
+// kubelet makes another one at once.
+func (s *step) keepApart(c *Checkpoint) {
+	if c.Handover != HandoverExclusive || s.parent == nil || s.Runtime == RuntimeUnknown || s.stopped(c) {
+		return
+	}
+	s.next.stoppedAt = s.prev.stoppedAt
+	sandbox := s.sandbox(s.parent.UID)
+	if sandbox == nil || !s.due(s.prev.stoppedAt.Add(apart)) {
+		return
+	}
+	s.next.stoppedAt = s.Now
+	s.emit(Action{Kind: StopSandbox, Sandbox: sandbox.ID, Reason: ReasonParentAppeared}, c)
 }
 
 // settle notes the row that holds now and since when it does, and says whether it acts now.

@@ -131,6 +131,11 @@ func (s *Sandbox) has(name string, in func(ContainerState) bool) bool {
 // anyUp says whether any pod of the lineage is up.
 func (v *view) anyUp() bool { return slices.ContainsFunc(v.uids(), v.up) }
 
+// anySandbox says whether any pod of the lineage has a READY sandbox.
+func (v *view) anySandbox() bool {
+	return slices.ContainsFunc(v.uids(), func(uid UID) bool { return v.sandbox(uid) != nil })
+}
+
 // managed says whether the kubelet manages the pod.
 func (v *view) managed(uid UID) bool {
 	_, ok := v.Managed[uid]

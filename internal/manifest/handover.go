@@ -15,7 +15,9 @@ import (
 // HandoverOf says how a checkpoint makes room for its parent. Of both it gives the same answer.
 func HandoverOf(pod *corev1.Pod) checkpoint.Handover {
 	switch handoverWord(pod) {
-	case handoverExclusive, handoverCreated:
+	case handoverExclusive:
+		return checkpoint.HandoverExclusive
+	case handoverCreated:
 		return checkpoint.HandoverCreated
 	default:
 		return checkpoint.HandoverReady
