@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -63,6 +64,9 @@ func Convert(pod *corev1.Pod, refs References, opts Options) (Result, error) {
 	encoded, err := encode(c.pod)
 	if err != nil {
 		c.refuse("metadata", "can't be encoded: "+err.Error(), "")
+		return Result{}, &Refusal{c.refusals}
+	}
+	if c.checkSize(encoded); len(c.refusals) > 0 {
 		return Result{}, &Refusal{c.refusals}
 	}
 	return Result{Pod: c.pod, Manifest: encoded, Assets: c.assets, Warnings: c.warnings}, nil
@@ -128,6 +132,25 @@ func (c *conversion) checkName() {
 		c.refuse("metadata.name", fmt.Sprintf("with the node's name it has %d characters, and %d are allowed", len(name), validation.DNS1123SubdomainMaxLength), "use a shorter name")
 	} else if length := len(c.parent.Namespace + "_" + name + "_"); length+uid > nameMax {
 		c.refuse("metadata.name", fmt.Sprintf("the directory of its logs would have a name of %d characters, and %d are allowed", length+uid, nameMax), "use a shorter name")
+	}
+}
+
+// checkSize refuses what the kubelet does not read: a manifest of more than 10 MiB, to which resolved variables can add
+// up, and annotations of more than 256 KiB, of which a checkpoint has more than its parent
+// (k8s.io/kubernetes/pkg/kubelet/config/common.go, maxConfigLength and applyDefaults;
+// k8s.io/apimachinery/pkg/api/validation.TotalAnnotationSizeLimitB).
+func (c *conversion) checkSize(encoded []byte) {
+	const maxManifest = 10 << 20
+	const later = 256 // the kubelet's annotation config.hash, and our nonce
+	if size := len(encoded) + later; size > maxManifest {
+		c.refuse("spec", fmt.Sprintf("the manifest would have %d bytes, and the kubelet reads %d", size, maxManifest), "mount large ConfigMaps as volumes instead of taking variables from them")
+	}
+	size := later
+	for key, text := range c.pod.Annotations {
+		size += len(key) + len(text)
+	}
+	if size > apivalidation.TotalAnnotationSizeLimitB {
+		c.refuse("metadata.annotations", fmt.Sprintf("with a checkpoint's own they would have %d bytes, and %d are allowed", size, apivalidation.TotalAnnotationSizeLimitB), "shorten them")
 	}
 }
 

@@ -102,3 +102,19 @@ func TestConvertDoesNotChangeItsInput(t *testing.T) {
 		t.Error("the pod was changed")
 	}
 }
+
+// The kubelet reads neither; a checkpoint must not be stored that it would ignore.
+func TestWhatIsTooLargeForTheKubelet(t *testing.T) {
+	annotations := func(size int) *corev1.Pod {
+		return newPod(func(pod *corev1.Pod) { pod.Annotations = map[string]string{"a/b": strings.Repeat("x", size)} })
+	}
+	if refusal := refused(t, annotations(256<<10-60), testOptions); refusal.Findings[0].Path != "metadata.annotations" {
+		t.Errorf("got %v", refusal)
+	}
+	if _, err := Convert(annotations(255<<10), References{}, testOptions); err != nil {
+		t.Errorf("annotations that fit: %v", err)
+	}
+	if refusal := refused(t, newPod(func(pod *corev1.Pod) { pod.Spec.Containers[0].Args = []string{strings.Repeat("x", 10<<20)} }), testOptions); refusal.Findings[0].Path != "spec" {
+		t.Errorf("got %v", refusal)
+	}
+}
