@@ -14,8 +14,6 @@ import (
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/lab"
 )
 
-func TestMain(m *testing.M) { lab.Main(m, lab.BuildCheckpointer) }
-
 //go:embed testdata/witnesses.yaml
 var witnesses []byte
 

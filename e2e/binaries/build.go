@@ -106,7 +106,7 @@ func (t target) build(ctx context.Context) error {
 	}
 	temp := t.path() + ".tmp"
 	defer os.Remove(temp)
-	if _, err := run(ctx, module, "go", "build", "-mod=mod", "-trimpath", "-ldflags=-s -w", "-o", temp, pkg); err != nil {
+	if _, err := run(ctx, module, "go", "build", "-mod=mod", "-trimpath", "-ldflags="+t.source.ldflags(), "-o", temp, pkg); err != nil {
 		return err
 	}
 	return os.Rename(temp, t.path())
@@ -121,7 +121,13 @@ func cacheDir() string {
 	return filepath.Join(base, "pod-checkpointer")
 }
 
-func (s source) dir() string { return filepath.Join(cacheDir(), s.name+"-"+s.version) }
+func (s source) dir() string {
+	name := s.name + "-" + s.version
+	if s.recipe != "" {
+		name += "-" + s.recipe
+	}
+	return filepath.Join(cacheDir(), name)
+}
 
 func lockCache(progress io.Writer) (unlock func(), err error) {
 	if err := os.MkdirAll(cacheDir(), 0o755); err != nil {
@@ -142,16 +148,18 @@ func lockCache(progress io.Writer) (unlock func(), err error) {
 }
 
 // run runs a command in dir, niced, without cgo and outside any workspace, and
-// returns what it wrote to stdout. The error carries its stderr.
+// returns what it wrote to stdout. The error carries all its output: go mod
+// download -json puts its reason into the JSON.
 func run(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "nice", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	endWithUs(cmd)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, stderr.String())
+		return nil, fmt.Errorf("%s: %w\n%s%s", strings.Join(args, " "), err, out, stderr.String())
 	}
 	return out, nil
 }

@@ -21,6 +21,11 @@ type source struct {
 	name    string // names the directory in the cache
 	version string // without the leading v
 	module  string
+	// recipe tells builds of one version apart in the cache, when how it is built
+	// has changed.
+	recipe string
+	// stamp is the package whose variables hold the version of a release build.
+	stamp string
 	// commands are package paths below module. An empty path stands for main.
 	commands []string
 	// main, for modules that `go install` refuses, is a main package that
@@ -32,6 +37,7 @@ func sources() []source {
 	return []source{
 		{
 			name: "kubernetes", version: KubernetesVersion(), module: "k8s.io/kubernetes",
+			recipe: "stamped", stamp: "k8s.io/component-base/version",
 			commands: []string{"cmd/kubelet", "cmd/kube-apiserver", "cmd/kube-controller-manager", "cmd/kube-scheduler", "cmd/kubectl"},
 		},
 		{
@@ -47,6 +53,19 @@ func sources() []source {
 			main: etcdMain,
 		},
 	}
+}
+
+// ldflags strips symbols, and stamps the version as a release build has it:
+// without, a kubelet tells the cluster that it is v0.0.0.
+func (s source) ldflags() string {
+	flags := "-s -w"
+	if s.stamp != "" {
+		parts := strings.SplitN(s.version, ".", 3)
+		for name, value := range map[string]string{"gitVersion": "v" + s.version, "gitMajor": parts[0], "gitMinor": parts[1]} {
+			flags += " -X " + s.stamp + "." + name + "=" + value
+		}
+	}
+	return flags
 }
 
 // etcdMain is what go.etcd.io/etcd/v3 builds as its etcd command; that module

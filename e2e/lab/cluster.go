@@ -106,6 +106,8 @@ func (c *Cluster) APIServerArgs() []string {
 		"--bind-address=0.0.0.0",
 		"--secure-port=" + apiPort,
 		"--advertise-address=" + APIAddress,
+		// Else SIGTERM takes 60 s, as long as somebody watches.
+		"--shutdown-send-retry-after=true",
 		"--etcd-servers=http://" + ClusterAddress + ":2379",
 		"--allow-privileged=true",
 		"--authorization-mode=Node,RBAC",

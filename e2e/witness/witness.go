@@ -1,5 +1,3 @@
-//go:build linux
-
 // Package witness is what the test workload of images/witness tells about
 // itself. It has no dependencies, so that the workload stays a small program.
 package witness
