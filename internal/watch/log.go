@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rs/zerolog"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
@@ -49,15 +50,15 @@ func (l *Loop) podOf(lineage checkpoint.Lineage) string {
 // logRefusal says once why a pod has no checkpoint, or keeps an earlier one. Volumes that are not there yet are no news
 // before the pod is up.
 func (l *Loop) logRefusal(pod *corev1.Pod, r *render, err error) {
-	if r.complaint == err.Error() {
-		return
-	}
-	r.complaint = err.Error()
-	event := l.Log.Warn()
+	level := zerolog.WarnLevel
 	if r.state == checkpoint.RenderingUnknown && !isReady(pod) {
-		event = l.Log.Debug()
+		level = zerolog.DebugLevel
+	} else if r.complaint == err.Error() {
+		return
+	} else {
+		r.complaint = err.Error()
 	}
-	event.Err(err).Str("pod", pod.Namespace+"/"+pod.Name).Str("uid", string(pod.UID)).
+	l.Log.WithLevel(level).Err(err).Str("pod", pod.Namespace+"/"+pod.Name).Str("uid", string(pod.UID)).
 		Msg("the pod can't be checkpointed: an earlier checkpoint of it stays as it is")
 }
 
@@ -66,10 +67,11 @@ func (l *Loop) logWarnings(pod *corev1.Pod, r *render) {
 	for _, w := range r.result.Warnings {
 		lines = append(lines, w.Path+": "+w.Problem+": "+w.Remedy)
 	}
-	if r.complaint == strings.Join(lines, "; ") {
+	said := r.complaint
+	r.complaint = strings.Join(lines, "; ")
+	if len(lines) == 0 || r.complaint == said {
 		return
 	}
-	r.complaint = strings.Join(lines, "; ")
 	l.Log.Warn().Strs("warnings", lines).Str("pod", pod.Namespace+"/"+pod.Name).Str("uid", string(pod.UID)).
 		Msg("the checkpoint of the pod differs from the pod")
 }
