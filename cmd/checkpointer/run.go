@@ -72,7 +72,7 @@ func run(ctx context.Context, o options, log zerolog.Logger) error {
 	}
 	pods := kubelet.NewPods(o.kubeletDir, log)
 	runtime := kubelet.NewRuntime(endpoint, o.runtimeTimeout, log)
-	volumes := kubelet.NewVolumes(log)
+	volumes := kubelet.NewVolumes(pods, log)
 	directories := watch.NewDirectories(log, o.dirs.Manifests, o.dirs.Inactive, o.dirs.Assets)
 	loop := watch.NewLoop(watch.Config{
 		Policy:        o.policy,

@@ -13,7 +13,6 @@ import (
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	corev1 "k8s.io/api/core/v1"
 	podsv1 "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
@@ -34,7 +33,9 @@ type Pods struct {
 	log        zerolog.Logger
 	kick       chan struct{}
 	apiServing atomic.Bool
-	last       PodsFacts
+
+	told bool // last was reported
+	last PodsFacts
 }
 
 const (
@@ -47,7 +48,7 @@ func NewPods(kubeletDir string, log zerolog.Logger) *Pods {
 	return &Pods{directory: filepath.Join(kubeletDir, "pods-api"), log: log, kick: make(chan struct{}, 1)}
 }
 
-// Kick has the kubelet asked again now, if it is being asked again and again. It never blocks.
+// Kick has the kubelet asked again now, if it is waited for. It never blocks.
 func (p *Pods) Kick() {
 	select {
 	case p.kick <- struct{}{}:
@@ -62,16 +63,25 @@ func (p *Pods) APIServing(serving bool) {
 	}
 }
 
-// Run reports facts until ctx ends. report must not block.
+// Run reports facts until ctx ends. report must not block. A kubelet without the directory of the socket is not asked
+// again before a Kick; Volumes gives it when the directory or the socket is created.
 func (p *Pods) Run(ctx context.Context, report func(PodsFacts)) {
-	retry := newBackoff(2 * time.Second)
+	retry := newBackoff()
 	for ctx.Err() == nil {
 		if _, err := os.Stat(p.directory); errors.Is(err, fs.ErrNotExist) {
 			p.tell(report, PodsFacts{State: checkpoint.KubeletAbsent, Detail: p.directory + " does not exist"})
-		} else if err := p.connect(ctx, retry, report); ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case <-p.kick:
+			}
+			continue
+		}
+		if err := p.connect(ctx, retry, report); ctx.Err() == nil {
 			p.tell(report, PodsFacts{State: checkpoint.KubeletUnknown, Detail: err.Error()})
 		}
-		pause(ctx, retry.NextBackOff(), p.kick)
+		if pause(ctx, retry.NextBackOff(), p.kick) {
+			retry.Reset() // a socket that was created now is listened on in a moment
+		}
 	}
 }
 
@@ -120,56 +130,32 @@ func (p *Pods) watch(ctx context.Context, client podsv1.PodsClient, retry interf
 			return err
 		}
 		if synced {
-			p.tell(report, PodsFacts{State: checkpoint.KubeletSynced, Managed: maps.Clone(managed)})
+			p.tell(report, PodsFacts{State: checkpoint.KubeletSynced, Managed: maps.Clone(managed), Detail: "synced"})
 		}
 	}
-}
-
-// fold takes one event into the set of managed pods. A fresh stream lists pods that were rejected, evicted or have
-// finished, too: being listed is not being managed.
-func fold(managed map[checkpoint.UID]checkpoint.Managed, event *podsv1.WatchPodsEvent) error {
-	var pod corev1.Pod
-	if err := pod.Unmarshal(event.Pod); err != nil {
-		return err
-	}
-	uid := checkpoint.UID(pod.UID)
-	ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-	// k8s.io/kubernetes/pkg/kubelet/types.ConfigSourceAnnotationKey
-	static := pod.Annotations["kubernetes.io/config.source"] == "file"
-	if event.Type == podsv1.EventType_DELETED || ended || static || pod.DeletionTimestamp != nil {
-		delete(managed, uid)
-		return nil
-	}
-	m := checkpoint.Managed{}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			m.Ready = c.Status == corev1.ConditionTrue
-		}
-	}
-	managed[uid] = m
-	return nil
 }
 
 // tell reports facts that differ from the last, and logs a change of state.
 func (p *Pods) tell(report func(PodsFacts), facts PodsFacts) {
-	if facts.State == p.last.State && maps.Equal(facts.Managed, p.last.Managed) && p.last.Detail != "" {
+	if p.told && facts.State == p.last.State && maps.Equal(facts.Managed, p.last.Managed) {
 		return
 	}
-	if facts.State != p.last.State {
-		event, meaning := p.log.Info(), map[checkpoint.Kubelet]string{
-			checkpoint.KubeletUnknown:  "kubelet does not answer: what it manages is unknown",
-			checkpoint.KubeletUnsynced: "kubelet has not seen the API server since its start: it manages no pod of it",
-			checkpoint.KubeletSynced:   "kubelet manages the API server's pods",
-			checkpoint.KubeletAbsent:   "kubelet has no Pods API: what it manages is judged by what the container runtime runs",
-		}[facts.State]
-		if facts.State == checkpoint.KubeletUnknown {
-			event = p.log.Warn()
-		}
-		event.Stringer("from", p.last.State).Stringer("to", facts.State).Str("detail", facts.Detail).Msg(meaning)
+	if !p.told || facts.State != p.last.State {
+		p.logState(facts)
 	}
-	if facts.Detail == "" {
-		facts.Detail = "ok"
-	}
-	p.last = facts
+	p.told, p.last = true, facts
 	report(facts)
+}
+
+func (p *Pods) logState(facts PodsFacts) {
+	event, meaning := p.log.Info(), map[checkpoint.Kubelet]string{
+		checkpoint.KubeletUnknown:  "kubelet does not answer: what it manages is unknown",
+		checkpoint.KubeletUnsynced: "kubelet has not seen the API server since its start: it manages no pod of it",
+		checkpoint.KubeletSynced:   "kubelet manages the API server's pods",
+		checkpoint.KubeletAbsent:   "kubelet has no Pods API: what it manages is judged by what the container runtime runs",
+	}[facts.State]
+	if facts.State == checkpoint.KubeletUnknown {
+		event = p.log.Warn()
+	}
+	event.Stringer("from", p.last.State).Stringer("to", facts.State).Str("detail", facts.Detail).Msg(meaning)
 }

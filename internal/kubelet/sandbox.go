@@ -1,8 +1,8 @@
 package kubelet
 
 import (
+	"cmp"
 	"slices"
-	"sync"
 	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -10,6 +10,25 @@ import (
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
 )
+
+// join makes sandboxes, by ID, of what the runtime lists of them and of their containers. A sandbox's containers are in
+// the order of their creation; the runtime lists them in any, and each time in another.
+func join(sandboxes []*cri.PodSandbox, containers []*cri.Container) map[string]checkpoint.Sandbox {
+	found := make(map[string]checkpoint.Sandbox, len(sandboxes))
+	for _, s := range sandboxes {
+		found[s.Id] = sandboxOf(s)
+	}
+	slices.SortFunc(containers, func(a, b *cri.Container) int {
+		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.Id, b.Id))
+	})
+	for _, c := range containers {
+		if s, ok := found[c.PodSandboxId]; ok {
+			s.Containers = append(s.Containers, checkpoint.Container{Name: c.GetMetadata().GetName(), State: stateOf(c.State)})
+			found[c.PodSandboxId] = s
+		}
+	}
+	return found
+}
 
 // sandboxOf is a sandbox without its containers. The kubelet copies all annotations of the pod to the sandbox, its own
 // source among them (k8s.io/kubernetes/pkg/kubelet/kuberuntime.newPodAnnotations).
@@ -20,7 +39,7 @@ func sandboxOf(s *cri.PodSandbox) checkpoint.Sandbox {
 		Namespace:    s.GetMetadata().GetNamespace(),
 		Name:         s.GetMetadata().GetName(),
 		CheckpointOf: s.Annotations[manifest.AnnotationCheckpointOf],
-		FromFile:     s.Annotations["kubernetes.io/config.source"] == "file",
+		FromFile:     s.Annotations[sourceAnnotation] == "file",
 		Ready:        s.State == cri.PodSandboxState_SANDBOX_READY,
 		Created:      time.Unix(0, s.CreatedAt),
 	}
@@ -41,47 +60,4 @@ func stateOf(state cri.ContainerState) checkpoint.ContainerState {
 
 func sameSandbox(a, b checkpoint.Sandbox) bool {
 	return a.ID == b.ID && a.Ready == b.Ready && slices.Equal(a.Containers, b.Containers)
-}
-
-// touched collects the IDs of the sandboxes that events are about; an empty one stands for any. Its drain never waits for anybody: in containerd 2, a reader
-// that falls behind holds up the starts of every container on the node
-// (github.com/containerd/containerd/v2/internal/eventq.publish).
-type touched struct {
-	some chan struct{} // holds a token while there are any
-
-	mu  sync.Mutex
-	ids map[string]bool
-}
-
-func newTouched() *touched {
-	return &touched{some: make(chan struct{}, 1), ids: make(map[string]bool)}
-}
-
-// drain reads the stream to its end, and returns why it ended.
-func (t *touched) drain(stream cri.RuntimeService_GetContainerEventsClient) error {
-	for {
-		event, err := stream.Recv()
-		if err != nil {
-			return err
-		}
-		id := event.GetPodSandboxStatus().GetId() // the runtime may send no status, as for what is gone
-		t.mu.Lock()
-		t.ids[id] = true
-		t.mu.Unlock()
-		select {
-		case t.some <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (t *touched) take() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	ids := make([]string, 0, len(t.ids))
-	for id := range t.ids {
-		ids = append(ids, id)
-	}
-	clear(t.ids)
-	return ids
 }

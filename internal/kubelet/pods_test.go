@@ -1,0 +1,355 @@
+package kubelet
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	podsv1 "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+)
+
+// fakeKubelet answers as k8s.io/kubernetes/pkg/kubelet/apis/pods does.
+type fakeKubelet struct {
+	podsv1.UnimplementedPodsServer
+	asked chan struct{} // a token for each call
+
+	mu     sync.Mutex
+	synced bool
+	pods   []*corev1.Pod
+	events chan *podsv1.WatchPodsEvent // of the one stream; closed: it is cut off
+}
+
+func newFakeKubelet() *fakeKubelet {
+	return &fakeKubelet{asked: make(chan struct{}, 1000), events: make(chan *podsv1.WatchPodsEvent)}
+}
+
+func (k *fakeKubelet) WatchPods(_ *podsv1.WatchPodsRequest, stream grpc.ServerStreamingServer[podsv1.WatchPodsEvent]) error {
+	k.mu.Lock()
+	synced, pods, events := k.synced, slices.Clone(k.pods), k.events
+	k.mu.Unlock()
+	k.asked <- struct{}{}
+	if !synced {
+		return status.Error(codes.FailedPrecondition, "Kubelet is initializing")
+	}
+	for _, pod := range pods {
+		if err := stream.Send(event(podsv1.EventType_ADDED, pod)); err != nil {
+			return err
+		}
+	}
+	if err := stream.Send(&podsv1.WatchPodsEvent{Type: podsv1.EventType_INITIAL_SYNC_COMPLETE}); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		case e, ok := <-events:
+			if !ok {
+				return status.Error(codes.ResourceExhausted, "client is too slow")
+			}
+			if err := stream.Send(e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// sync makes the kubelet one that has seen the API server.
+func (k *fakeKubelet) sync(pods ...*corev1.Pod) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.synced, k.pods = true, pods
+}
+
+// restart makes it one that has not.
+func (k *fakeKubelet) restart() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.synced = false
+}
+
+func (k *fakeKubelet) cutOff() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	close(k.events)
+	k.events = make(chan *podsv1.WatchPodsEvent)
+}
+
+func event(kind podsv1.EventType, pod *corev1.Pod) *podsv1.WatchPodsEvent {
+	data, err := pod.Marshal()
+	if err != nil {
+		panic(err)
+	}
+	return &podsv1.WatchPodsEvent{Type: kind, Pod: data}
+}
+
+func podOf(uid string, change ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "pod-" + uid, UID: types.UID(uid), Annotations: map[string]string{sourceAnnotation: "api"}},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	for _, f := range change {
+		f(pod)
+	}
+	return pod
+}
+
+func ready(pod *corev1.Pod) {
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+}
+
+func phase(phase corev1.PodPhase) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Status.Phase = phase }
+}
+
+func from(source string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Annotations[sourceAnnotation] = source }
+}
+
+func deleting(pod *corev1.Pod) {
+	now := metav1.Now()
+	pod.DeletionTimestamp = &now
+}
+
+// node is a kubelet's root directory, with what watches it.
+type node struct {
+	dir     string
+	kubelet *fakeKubelet
+	pods    *Pods
+	log     *journal
+	*reports[PodsFacts]
+}
+
+// newNode makes one whose kubelet does not run yet. With a Pods API it has the directory of its socket.
+func newNode(t *testing.T, podsAPI bool) *node {
+	t.Helper()
+	n := &node{dir: shortDir(t), kubelet: newFakeKubelet(), log: new(journal), reports: newReports[PodsFacts]()}
+	if podsAPI {
+		must(t, os.Mkdir(filepath.Join(n.dir, "pods-api"), 0o750))
+	}
+	n.pods = NewPods(n.dir, n.log.logger())
+	return n
+}
+
+// watch starts the sources of the agent.
+func (n *node) watch(t *testing.T) {
+	t.Helper()
+	source(t, func(ctx context.Context) { n.pods.Run(ctx, n.add) })
+	source(t, func(ctx context.Context) { NewVolumes(n.pods, n.log.logger()).Run(ctx, func(checkpoint.UID) {}) })
+}
+
+func (n *node) start(t *testing.T) (stop func()) {
+	t.Helper()
+	return serve(t, filepath.Join(n.dir, "pods-api", "pods-api.sock"), func(s grpc.ServiceRegistrar) { podsv1.RegisterPodsServer(s, n.kubelet) })
+}
+
+func (n *node) awaitState(t *testing.T, state checkpoint.Kubelet) PodsFacts {
+	t.Helper()
+	return n.await(t, state.String(), func(f PodsFacts) bool { return f.State == state })
+}
+
+func (n *node) awaitManaged(t *testing.T, uids ...checkpoint.UID) PodsFacts {
+	t.Helper()
+	return n.await(t, "managing what it should", func(f PodsFacts) bool {
+		return f.State == checkpoint.KubeletSynced && slices.Equal(slices.Sorted(maps.Keys(f.Managed)), uids)
+	})
+}
+
+func TestKubeletIsUnsyncedUntilItHasSeenTheAPIServer(t *testing.T) {
+	n := newNode(t, true)
+	n.start(t)
+	n.watch(t)
+	n.awaitState(t, checkpoint.KubeletUnsynced)
+	if n.count() != 1 {
+		t.Errorf("%d reports, want one: a kubelet that waits for the API server answers", n.count())
+	}
+	n.kubelet.sync(podOf("1", ready), podOf("2"))
+	n.pods.Kick()
+	facts := n.awaitManaged(t, "1", "2")
+	if !facts.Managed["1"].Ready || facts.Managed["2"].Ready {
+		t.Errorf("managed %v, want only 1 ready", facts.Managed)
+	}
+}
+
+func TestListedIsNotManaged(t *testing.T) {
+	n := newNode(t, true)
+	n.kubelet.sync(
+		podOf("a"),
+		podOf("pending", phase(corev1.PodPending)),
+		podOf("rejected-or-evicted", phase(corev1.PodFailed)),
+		podOf("finished", phase(corev1.PodSucceeded)),
+		podOf("deleting", deleting),
+		podOf("static", from("file")),
+		podOf("static-by-url", from("http")),
+	)
+	n.start(t)
+	n.watch(t)
+	n.awaitManaged(t, "a", "pending")
+
+	for _, step := range []struct {
+		event *podsv1.WatchPodsEvent
+		want  []checkpoint.UID
+	}{
+		{event(podsv1.EventType_ADDED, podOf("b")), []checkpoint.UID{"a", "b", "pending"}},
+		{event(podsv1.EventType_MODIFIED, podOf("a", phase(corev1.PodFailed))), []checkpoint.UID{"b", "pending"}},
+		{event(podsv1.EventType_MODIFIED, podOf("pending", deleting)), []checkpoint.UID{"b"}},
+		{event(podsv1.EventType_ADDED, podOf("c")), []checkpoint.UID{"b", "c"}},
+		{event(podsv1.EventType_DELETED, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "b"}}), []checkpoint.UID{"c"}},
+	} {
+		n.kubelet.events <- step.event
+		n.awaitManaged(t, step.want...)
+	}
+}
+
+func TestEventsOfNoPodChangeNothing(t *testing.T) {
+	n := newNode(t, true)
+	n.kubelet.sync(podOf("a"))
+	n.start(t)
+	n.watch(t)
+	n.awaitManaged(t, "a")
+	before := n.count()
+	n.kubelet.events <- &podsv1.WatchPodsEvent{Type: 99}
+	n.kubelet.events <- event(podsv1.EventType_MODIFIED, podOf("a"))
+	n.kubelet.events <- event(podsv1.EventType_ADDED, podOf("b")) // comes after the others
+	n.awaitManaged(t, "a", "b")
+	if got := n.count() - before; got != 1 {
+		t.Errorf("%d reports of one change", got)
+	}
+}
+
+func TestBrokenStreamIsUnknownAtOnce(t *testing.T) {
+	n := newNode(t, true)
+	n.kubelet.sync(podOf("a"))
+	stop := n.start(t)
+	n.watch(t)
+	n.awaitManaged(t, "a")
+	stop()
+	if facts := n.awaitState(t, checkpoint.KubeletUnknown); facts.Managed != nil {
+		t.Errorf("unknown, and yet managed is %v", facts.Managed)
+	}
+
+	n.kubelet.restart()
+	n.start(t)
+	n.awaitState(t, checkpoint.KubeletUnsynced)
+}
+
+func TestBeingCutOffIsFollowedByAFreshStart(t *testing.T) {
+	n := newNode(t, true)
+	n.kubelet.sync(podOf("a"))
+	n.start(t)
+	n.watch(t)
+	n.awaitManaged(t, "a")
+	n.kubelet.sync(podOf("b")) // while it told us nothing
+	n.kubelet.cutOff()
+	n.awaitManaged(t, "b")
+	all, _ := n.snapshot()
+	if !slices.ContainsFunc(all, func(f PodsFacts) bool { return f.State == checkpoint.KubeletUnknown }) {
+		t.Error("it was never unknown in between")
+	}
+}
+
+func TestSocketThatReturnsIsAskedAtOnce(t *testing.T) {
+	n := newNode(t, true)
+	n.kubelet.sync(podOf("a"))
+	n.watch(t)
+	n.awaitState(t, checkpoint.KubeletUnknown)
+	for range 3 {
+		stop := n.start(t)
+		n.awaitManaged(t, "a")
+		stop()
+		n.awaitState(t, checkpoint.KubeletUnknown)
+	}
+}
+
+func TestKubeletWithoutPodsAPIIsAbsentAndLeftAlone(t *testing.T) {
+	n := newNode(t, false)
+	n.watch(t)
+	n.awaitState(t, checkpoint.KubeletAbsent)
+
+	// An upgrade of the kubelet.
+	n.kubelet.sync(podOf("a"))
+	must(t, os.Mkdir(filepath.Join(n.dir, "pods-api"), 0o750))
+	n.start(t)
+	n.awaitManaged(t, "a")
+	if got := n.log.count(t, "no Pods API"); got != 1 {
+		t.Errorf("%d log lines about one absence", got)
+	}
+}
+
+func TestUnsyncedKubeletIsAskedSoonerWhileTheAPIServerServes(t *testing.T) {
+	n := newNode(t, true)
+	n.start(t)
+	source(t, func(ctx context.Context) { n.pods.Run(ctx, n.add) }) // alone: nothing else kicks
+	calls := func(count int) time.Duration {
+		start := time.Now()
+		for range count {
+			receive(t, n.kubelet.asked, "question")
+		}
+		return time.Since(start)
+	}
+	calls(1)
+	if took := calls(1); took < askLater/2 {
+		t.Errorf("asked again after %v, while no API server serves", took)
+	}
+	n.pods.APIServing(true)
+	calls(1) // at once
+	if took := calls(4); took > 2*askLater {
+		t.Errorf("four questions took %v while the API server serves", took)
+	}
+	n.pods.APIServing(true)
+	n.pods.APIServing(false)
+	calls(1) // was on its way
+	if took := calls(1); took < askLater/2 {
+		t.Errorf("asked again after %v, though the API server serves no more", took)
+	}
+	if got := n.log.messages(t); len(got) != 1 {
+		t.Errorf("log %q, want one line: nothing changed", got)
+	}
+}
+
+func TestKickAsksAtOnceAndNeverBlocks(t *testing.T) {
+	n := newNode(t, true)
+	for range 100 {
+		n.pods.Kick() // nobody runs yet
+	}
+	n.start(t)
+	n.watch(t)
+	n.awaitState(t, checkpoint.KubeletUnsynced)
+	start := time.Now()
+	for range 5 {
+		receive(t, n.kubelet.asked, "question")
+		n.pods.Kick()
+	}
+	if took := time.Since(start); took > askLater {
+		t.Errorf("five kicks took %v", took)
+	}
+}
+
+func TestKubeletThatDoesNotRunIsSaidOnce(t *testing.T) {
+	n := newNode(t, true)
+	n.watch(t)
+	n.awaitState(t, checkpoint.KubeletUnknown)
+	for range 3 {
+		n.pods.Kick()
+	}
+	stop := n.start(t)
+	n.awaitState(t, checkpoint.KubeletUnsynced)
+	stop()
+	n.awaitState(t, checkpoint.KubeletUnknown)
+	if got := n.log.count(t, "does not answer"); got != 2 {
+		t.Errorf("said %d times, want once for each time: %q", got, n.log.messages(t))
+	}
+}
