@@ -25,12 +25,12 @@ type volume struct {
 	name    string
 	stable  owner
 	dirs    []string // mount points relative to the stable directory, parents first
-	entries []entry  // by path, parents first; "." is the directory that holds the content
+	entries []entry  // by path, parents first
 }
 
 // entry is a directory, a regular file or a symlink.
 type entry struct {
-	path  string
+	path  string // relative to the directory that holds the content, which is the first entry itself: ""
 	owner owner
 	data  []byte // of a file its content, of a symlink its target
 }
@@ -40,6 +40,9 @@ type entry struct {
 func (s *Store) Snapshot(kubeletDir string, uid checkpoint.UID, assets []Asset) (*Snapshot, error) {
 	snapshot := new(Snapshot)
 	for _, asset := range assets {
+		if !isComponent(asset.Volume) || strings.Contains(asset.Volume, ".") { // Kubernetes: a DNS label
+			return nil, fmt.Errorf("%q can't be the name of a volume", asset.Volume)
+		}
 		v, err := readAsset(kubeletDir, uid, asset)
 		if err != nil {
 			return nil, fmt.Errorf("volume %s: %w", asset.Volume, err)
@@ -58,8 +61,8 @@ func readAsset(kubeletDir string, uid checkpoint.UID, asset Asset) (volume, erro
 	if asset.Plugin == "" {
 		return madeVolume(asset.Files)
 	}
-	if !isComponent(string(uid)) || !isComponent(asset.Plugin) || !isComponent(asset.Volume) {
-		return volume{}, fmt.Errorf("not a path: %s/%s/%s", uid, asset.Plugin, asset.Volume)
+	if !isComponent(string(uid)) || !isComponent(asset.Plugin) {
+		return volume{}, fmt.Errorf("not a path: %s/volumes/%s", uid, asset.Plugin)
 	}
 	return readVolume(filepath.Join(kubeletDir, "pods", string(uid), "volumes", asset.Plugin, asset.Volume))
 }
@@ -67,7 +70,7 @@ func readAsset(kubeletDir string, uid checkpoint.UID, asset Asset) (volume, erro
 // madeVolume is a volume of files that we made. Only root may read them.
 func madeVolume(files map[string][]byte) (volume, error) {
 	private := ours(dirMode | fs.ModeDir)
-	v := volume{stable: private, entries: []entry{{path: ".", owner: private}}}
+	v := volume{stable: private, entries: []entry{{owner: private}}}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !isComponent(name) || strings.HasPrefix(name, "..") {
 			return volume{}, fmt.Errorf("not a file name: %q", name)
@@ -95,7 +98,7 @@ func mountPoints(dirs []string) ([]string, error) {
 func (v *volume) visible() []string {
 	var names []string
 	for _, e := range v.entries {
-		if e.path != "." && !strings.Contains(e.path, "/") && !slices.Contains(v.dirs, e.path) {
+		if e.path != "" && !strings.Contains(e.path, "/") && !slices.Contains(v.dirs, e.path) {
 			names = append(names, e.path)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // dataLink is the name under which k8s.io/kubernetes/pkg/volume/util.AtomicWriter swaps one version of a volume's
@@ -46,7 +46,7 @@ func readVersion(dir string) (v volume, whole bool, err error) {
 	return v, err == nil && linkErr == nil && again == version, errors.Join(err, linkErr)
 }
 
-// readEntries reads all that is below a directory, and the directory itself as ".".
+// readEntries reads all that is below a directory, and the directory itself.
 func readEntries(root *os.Root, dir string) ([]entry, error) {
 	entries := []entry{}
 	err := fs.WalkDir(root.FS(), dir, func(name string, _ fs.DirEntry, err error) error {
@@ -57,9 +57,9 @@ func readEntries(root *os.Root, dir string) ([]entry, error) {
 		if err != nil {
 			return err
 		}
-		e.path, err = filepath.Rel(dir, name)
+		e.path = strings.TrimPrefix(strings.TrimPrefix(name, dir), "/")
 		entries = append(entries, e)
-		return err
+		return nil
 	})
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.path, b.path) })
 	return entries, err

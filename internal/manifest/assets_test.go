@@ -12,7 +12,7 @@ import (
 )
 
 // seen is what a container sees at a volume: by path, the mode and what is read there. Links are followed.
-func seen(t *testing.T, dir string) map[string]string {
+func seen(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
 	var walk func(path string)
@@ -193,7 +193,9 @@ func TestVolumeThatCannotBeSeen(t *testing.T) {
 	}{
 		"wrong directory":  {Asset{Volume: "config", Plugin: "kubernetes.io~configmap"}, t.TempDir(), "--kubelet-dir"},
 		"no propagation":   {Asset{Volume: "empty", Plugin: "kubernetes.io~secret"}, n.kubelet, "HostToContainer"},
-		"path out of it":   {Asset{Volume: "..", Plugin: "kubernetes.io~secret"}, n.kubelet, "not a path"},
+		"path out of it":   {Asset{Volume: "config", Plugin: "../.."}, n.kubelet, "not a path"},
+		"no volume's name": {Asset{Volume: "..", Plugin: "kubernetes.io~secret"}, n.kubelet, "name of a volume"},
+		"name of a commit": {Asset{Volume: commitFile}, n.kubelet, "name of a volume"},
 		"mount out of it":  {Asset{Volume: "config", Plugin: "kubernetes.io~configmap", Dirs: []string{"../x"}}, n.kubelet, "mount point"},
 		"file out of it":   {Asset{Volume: "env", Files: map[string][]byte{"../x": nil}}, n.kubelet, "not a file name"},
 		"hides generation": {Asset{Volume: "config", Plugin: "kubernetes.io~configmap", Dirs: []string{"..data"}}, n.kubelet, "mount point"},
@@ -285,7 +287,7 @@ func TestDamagedAssets(t *testing.T) {
 	}
 }
 
-func needRoot(t *testing.T) {
+func needRoot(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() == 0 {
 		return

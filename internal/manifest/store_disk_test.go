@@ -16,7 +16,7 @@ import (
 )
 
 // newDisk is a node whose checkpoints lie on a small disk of their own, in a mount namespace of the test's own.
-func newDisk(t *testing.T) (n *node, disk string) {
+func newDisk(t testing.TB) (n *node, disk string) {
 	t.Helper()
 	n = newScenario(t, ownMounts(t))
 	disk = filepath.Join(n.dir, "disk")
@@ -27,7 +27,7 @@ func newDisk(t *testing.T) (n *node, disk string) {
 	return n, disk
 }
 
-func ownMounts(t *testing.T) (dir string) {
+func ownMounts(t testing.TB) (dir string) {
 	t.Helper()
 	needRoot(t)
 	dir = t.TempDir()
@@ -39,7 +39,7 @@ func ownMounts(t *testing.T) (dir string) {
 	return dir
 }
 
-func mount(t *testing.T, source, dir, kind string, flags uintptr, options string) {
+func mount(t testing.TB, source, dir, kind string, flags uintptr, options string) {
 	t.Helper()
 	must(t, os.MkdirAll(dir, 0o755))
 	must(t, syscall.Mount(source, dir, kind, flags, options))
@@ -47,7 +47,7 @@ func mount(t *testing.T, source, dir, kind string, flags uintptr, options string
 }
 
 // fill leaves room for so many pages, or so many inodes, and returns how to make room again.
-func fill(t *testing.T, disk string, pages, inodes int) (free func()) {
+func fill(t testing.TB, disk string, pages, inodes int) (free func()) {
 	t.Helper()
 	ballast := filepath.Join(disk, "ballast")
 	must(t, os.Mkdir(ballast, 0o755))
@@ -171,7 +171,9 @@ func TestOneDirectoryLost(t *testing.T) {
 // A file that not even root may replace (chattr +i).
 func TestImmutableFile(t *testing.T) {
 	needRoot(t)
-	n := newNode(t)
+	n := newNodeIn(t, t.TempDir())
+	n.mountVolumes()
+	n.restart()
 	n.save("v1")
 	n.activate()
 	must(t, os.Truncate(n.active(), 0))
@@ -187,7 +189,7 @@ func TestImmutableFile(t *testing.T) {
 	n.wantFiles(checkpoint.Intact, checkpoint.Intact)
 }
 
-func setFlags(t *testing.T, path string, flags uint32) {
+func setFlags(t testing.TB, path string, flags uint32) {
 	t.Helper()
 	f, err := os.Open(path)
 	must(t, err)

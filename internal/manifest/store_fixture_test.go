@@ -24,7 +24,7 @@ var volumes = []Asset{
 
 // node is a node's directories, in which the kubelet mounted the volumes "config" and "token" of the pod kube-system/web.
 type node struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string // all of it
 	dirs    Dirs
 	kubelet string // its --root-dir
@@ -33,16 +33,20 @@ type node struct {
 	store   *Store
 }
 
-func newNode(t *testing.T) *node {
+func newNode(t testing.TB) *node {
 	t.Helper()
-	n := newNodeIn(t, t.TempDir())
-	n.mount("config", "kubernetes.io~configmap", map[string]string{"a.conf": "one", "sub/b.conf": "two"})
-	n.mount("token", "kubernetes.io~projected", map[string]string{"token": "secret"})
+	n := newNodeIn(t, memoryDir(t))
+	n.mountVolumes()
 	n.restart()
 	return n
 }
 
-func newNodeIn(t *testing.T, dir string) *node {
+func (n *node) mountVolumes() {
+	n.mount("config", "kubernetes.io~configmap", map[string]string{"a.conf": "one", "sub/b.conf": "two"})
+	n.mount("token", "kubernetes.io~projected", map[string]string{"token": "secret"})
+}
+
+func newNodeIn(t testing.TB, dir string) *node {
 	t.Helper()
 	n := &node{t: t, dir: dir, dirs: dirsIn(dir), kubelet: filepath.Join(dir, "kubelet"), uid: uid, digests: make(map[*revision]string)}
 	must(t, os.MkdirAll(n.dirs.Manifests, 0o755))
@@ -157,7 +161,7 @@ func (n *node) wantFiles(stored, active checkpoint.File) {
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +169,7 @@ func must(t *testing.T, err error) {
 }
 
 // tree describes everything below a directory: paths, modes, owners, inodes, times and contents.
-func tree(t *testing.T, dir string) map[string]string {
+func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
 	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

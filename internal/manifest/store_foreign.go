@@ -49,7 +49,7 @@ func (s *Store) lookForeign(manifests *os.Root) error {
 		if strings.HasPrefix(name, ".") { // the kubelet ignores it
 			continue
 		}
-		if r := s.records[name]; r != nil && (r.activated || !r.active.foreign) {
+		if r := s.records[name]; r != nil && !r.active.foreign {
 			continue
 		}
 		info, err := manifests.Lstat(name)

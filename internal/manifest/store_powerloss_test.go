@@ -33,7 +33,7 @@ func (root *inode) find(name string) *inode {
 }
 
 // apply does what a system call did.
-func (root *inode) apply(t *testing.T, c call) {
+func (root *inode) apply(t testing.TB, c call) {
 	t.Helper()
 	parent, base := root.find(path.Dir(c.path)), path.Base(c.path)
 	switch c.name {
@@ -92,7 +92,7 @@ func losses(seed uint64) map[string]loss {
 }
 
 // write makes the directory dir what survives of d.
-func (l loss) write(t *testing.T, d *inode, dir string) {
+func (l loss) write(t testing.TB, d *inode, dir string) {
 	t.Helper()
 	names := maps.Clone(d.dur)
 	for name := range names {
@@ -152,7 +152,6 @@ func TestCutAtEverySystemCall(t *testing.T) {
 	for i, c := range calls {
 		root.apply(t, c)
 		for name, l := range losses(uint64(i)) {
-			n.t = t
 			if !t.Run(fmt.Sprintf("%s/%d %s, %s", c.step, i, c.name, name), func(t *testing.T) {
 				n.t = t
 				n.wantRecovery(root, l, steps[c.step])
@@ -222,7 +221,7 @@ func (n *node) wantNothingLeft() {
 }
 
 // memoryDir is a directory on a disk that takes no time to fsync, if there is one.
-func memoryDir(t *testing.T) string {
+func memoryDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "pod-checkpointer-test-")
 	if err != nil {

@@ -80,17 +80,14 @@ func mayBeOurs(name string) bool {
 
 // lookStored compares the stored manifest with the one that is remembered.
 func (r *record) lookStored(inactive *os.Root) (err error) {
-	r.stored, err = r.sight(inactive, r.stored)
+	r.stored, err = r.sight(inactive, r.stored, true)
 	r.checkpoint.Stored = r.stored.file
 	return err
 }
 
 // lookActive compares the active manifest with the one that is remembered.
 func (r *record) lookActive(manifests *os.Root) (err error) {
-	r.active, err = r.sight(manifests, r.active)
-	if r.active.foreign && !r.activated {
-		r.active.file = checkpoint.Missing
-	}
+	r.active, err = r.sight(manifests, r.active, r.activated)
 	r.checkpoint.Active = r.active.file
 	r.activated = r.activated || r.active.file != checkpoint.Missing
 	return err
@@ -117,7 +114,8 @@ func (r *record) lookAssets(assets *os.Root) {
 }
 
 // sight looks at one file, unless it is still what it was. A file that can't be read is no manifest for anyone: Altered.
-func (r *record) sight(dir *os.Root, last sight) (sight, error) {
+// Where the name alone does not make it ours, somebody else's pod is none of our files: Missing.
+func (r *record) sight(dir *os.Root, last sight, ours bool) (sight, error) {
 	info, err := dir.Lstat(r.name())
 	if err != nil {
 		return sight{}, ignoreMissing(err)
@@ -134,8 +132,8 @@ func (r *record) sight(dir *os.Root, last sight) (sight, error) {
 		return now, nil // and not settled: the next look may have more luck
 	case bytes.Equal(data, r.manifest):
 		now.file = checkpoint.Intact
-	default:
-		now.foreign = declaredPod(data) != podName{}
+	case !ours && declaredPod(data) != podName{}:
+		now.file, now.foreign = checkpoint.Missing, true
 	}
 	now.settled = now.stamp.settled(time.Now())
 	return now, nil
@@ -143,7 +141,7 @@ func (r *record) sight(dir *os.Root, last sight) (sight, error) {
 
 // write makes the record's file in a directory hold its manifest. It is not written if it does.
 func (r *record) write(dir *os.Root) error {
-	now, err := r.sight(dir, sight{})
+	now, err := r.sight(dir, sight{}, true)
 	if err != nil || now.file == checkpoint.Intact {
 		return err
 	}

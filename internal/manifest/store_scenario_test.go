@@ -65,7 +65,7 @@ func scenario() []step {
 	}
 }
 
-func newScenario(t *testing.T, dir string) *node {
+func newScenario(t testing.TB, dir string) *node {
 	t.Helper()
 	n := newNodeIn(t, dir)
 	for _, r := range []revision{first, second, rotated} {
@@ -166,7 +166,7 @@ func (n *node) isAfter(s step, got []checkpoint.Checkpoint) bool {
 }
 
 // runScenario runs the process under strace and returns its output.
-func runScenario(t *testing.T, n *node, straceArgs ...string) (output []byte, err error) {
+func runScenario(t testing.TB, n *node, straceArgs ...string) (output []byte, err error) {
 	t.Helper()
 	if _, err := exec.LookPath("strace"); err != nil {
 		needOrSkip(t, "strace")
@@ -181,7 +181,7 @@ func runScenario(t *testing.T, n *node, straceArgs ...string) (output []byte, er
 }
 
 // needOrSkip says what this machine lacks for a test. On CI that fails.
-func needOrSkip(t *testing.T, what string) {
+func needOrSkip(t testing.TB, what string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
 		t.Fatal("this test needs " + what)

@@ -28,13 +28,13 @@ func (c call) String() string {
 const traced = "openat,write,fchown,fchmod,fsync,renameat,renameat2,mkdirat,symlinkat,unlinkat,fchownat,fchmodat,linkat,ftruncate,pwrite64"
 
 // traceScenario runs the scenario and returns what it did, in order.
-func traceScenario(t *testing.T, n *node) []call {
+func traceScenario(t testing.TB, n *node) []call {
 	t.Helper()
 	return parseTrace(t, n.dir, logScenario(t, n, traced))
 }
 
 // logScenario runs the scenario and returns strace's log of the thread that ran it.
-func logScenario(t *testing.T, n *node, calls string) (log string) {
+func logScenario(t testing.TB, n *node, calls string) (log string) {
 	t.Helper()
 	logs := t.TempDir()
 	output, err := runScenario(t, n, "--seccomp-bpf", "-ff", "-o", filepath.Join(logs, "trace"), "-y", "-xx", "-s", "1000000", "-e", "trace="+calls)
@@ -61,7 +61,7 @@ var (
 )
 
 // parseTrace reads a log.
-func parseTrace(t *testing.T, dir, log string) (calls []call) {
+func parseTrace(t testing.TB, dir, log string) (calls []call) {
 	t.Helper()
 	step := ""
 	for line := range strings.Lines(log) {
@@ -85,7 +85,7 @@ func parseTrace(t *testing.T, dir, log string) (calls []call) {
 	return calls
 }
 
-func parseCall(t *testing.T, name, args string) (c call, changes bool) {
+func parseCall(t testing.TB, name, args string) (c call, changes bool) {
 	t.Helper()
 	var words []string
 	for _, m := range quoted.FindAllStringSubmatch(args, -1) {
@@ -128,7 +128,7 @@ func parseCall(t *testing.T, name, args string) (c call, changes bool) {
 }
 
 // unescape reads strace's -xx notation.
-func unescape(t *testing.T, s string) string {
+func unescape(t testing.TB, s string) string {
 	t.Helper()
 	if !strings.HasPrefix(s, `\x`) {
 		return s
