@@ -9,33 +9,43 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
 )
 
-// apply does the actions in their order. When one fails, the rest of its lineage waits with it for the next try: a
-// manifest must never come before its assets, nor a removal before its withdrawal.
-func (l *Loop) apply(ctx context.Context, actions []checkpoint.Action) {
-	written := false
+// apply does the actions in their order, and says whether it wrote to the disk. When one fails, the rest of its lineage
+// waits with it for the next try: a manifest must never come before its assets, nor a removal before its withdrawal.
+func (l *Loop) apply(ctx context.Context, actions []checkpoint.Action) (written bool) {
 	for _, action := range actions {
-		name := string(action.Lineage)
-		if l.retries.blocked(name) {
+		if l.retries.blocked(string(action.Lineage)) || l.retries.blocked(nameOf(action)) {
 			continue
 		}
 		start := time.Now()
 		onDisk, err := l.do(ctx, action)
 		written = written || onDisk
-		if err != nil {
-			wait := l.retries.failed(name)
-			describe(l.Log.Error(), action).Err(err).Dur("retry_in", wait).Msg("action failed")
-			continue
-		}
-		if onDisk {
-			l.retries.succeeded(name)
-			describe(l.Log.Info(), action).Float64("took_ms", milliseconds(time.Since(start))).Msg("action done")
+		switch {
+		case err != nil:
+			wait, news := l.retries.failed(string(action.Lineage))
+			describe(l.Log.WithLevel(levelOf(zerolog.ErrorLevel, news)), action).Err(err).Dur("retry_in", wait).Msg("action failed")
+		case onDisk:
+			delete(l.retries, string(action.Lineage))
+			lasted := l.retries.succeeded(nameOf(action))
+			describe(l.Log.Info(), action).Bool("again", !lasted).Float64("took_ms", milliseconds(time.Since(start))).Msg("action done")
 		}
 	}
-	if written {
-		l.foldDisk()
+	return written
+}
+
+// nameOf is what an action is held back by that does not last, because somebody else undoes it.
+func nameOf(a checkpoint.Action) string {
+	return a.Kind.String() + " of " + manifest.FileName(a.Namespace, a.Name)
+}
+
+// levelOf is the level for what is news, and debug for what was said already.
+func levelOf(level zerolog.Level, news bool) zerolog.Level {
+	if news {
+		return level
 	}
+	return zerolog.DebugLevel
 }
 
 // do carries out one action, and says whether it wrote to the disk. What asks somebody else goes on in the background.
@@ -54,7 +64,7 @@ func (l *Loop) do(ctx context.Context, a checkpoint.Action) (onDisk bool, err er
 	case checkpoint.Prune:
 		return true, l.Store.Prune(a.Namespace, a.Name)
 	case checkpoint.Confirm:
-		l.confirm(ctx)
+		l.confirm(ctx, a.Lineage)
 		return false, nil
 	case checkpoint.StopSandbox:
 		l.stopSandbox(ctx, a)
@@ -64,7 +74,7 @@ func (l *Loop) do(ctx context.Context, a checkpoint.Action) (onDisk bool, err er
 	}
 }
 
-// save renders the parent anew, so that what is written is what it is now.
+// save renders the parent anew, so that what is written is what it is now, and is known to be.
 func (l *Loop) save(a checkpoint.Action) error {
 	pod, r := l.pods[a.UID], l.renders[a.UID]
 	if pod == nil || r == nil {
@@ -74,13 +84,17 @@ func (l *Loop) save(a checkpoint.Action) error {
 	if err != nil {
 		return err
 	}
+	r.result, r.digest = result, manifest.Digest(result.Manifest, snapshot)
 	return l.Store.Save(result.Manifest, snapshot)
 }
 
 func (l *Loop) stopSandbox(ctx context.Context, a checkpoint.Action) {
-	l.ask(ctx, "stop of sandbox "+a.Sandbox, func() (func(), error) {
+	l.ask(ctx, "stop of sandbox "+a.Sandbox, func() (func() error, error) {
 		err := l.Runtime.StopSandbox(ctx, a.Sandbox)
-		return func() { describe(l.Log.Info(), a).Str("sandbox", a.Sandbox).Msg("action done") }, err
+		return func() error {
+			describe(l.Log.Info(), a).Str("sandbox", a.Sandbox).Msg("action done")
+			return nil
+		}, err
 	})
 }
 

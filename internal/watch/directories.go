@@ -28,13 +28,15 @@ func NewDirectories(log zerolog.Logger, paths ...string) *Directories {
 func (d *Directories) Run(ctx context.Context, changed func()) {
 	retry := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(10*time.Second), backoff.WithMaxElapsedTime(0))
+	said := ""
 	for ctx.Err() == nil {
 		err := d.watch(ctx, retry, changed)
 		if ctx.Err() != nil {
 			return
 		}
 		wait := retry.NextBackOff()
-		d.log.Warn().Err(err).Dur("retry_in", wait).Msg("directories can't be watched: they are listed instead, more slowly")
+		d.log.WithLevel(levelOf(zerolog.WarnLevel, err.Error() != said)).Err(err).Dur("retry_in", wait).Msg("directories can't be watched: they are listed instead, more slowly")
+		said = err.Error()
 		changed()
 		select {
 		case <-ctx.Done():

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rs/zerolog"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/apiclient"
@@ -18,15 +19,19 @@ func (l *Loop) foldAPI(facts apiclient.Facts) {
 		l.Kubelet.APIServing(facts.State == checkpoint.APIServing)
 	}
 	l.world.APICurrent = facts.Current
-	if facts.Pods == nil {
+	if facts.Pods == nil && !facts.Current {
 		return // not listed yet: what is known stays
 	}
 	l.pods = make(map[checkpoint.UID]*corev1.Pod, len(facts.Pods))
 	for _, pod := range facts.Pods {
-		if slices.Contains(l.Namespaces, pod.Namespace) && manifest.IsParent(pod) {
+		if l.isParent(pod) {
 			l.pods[checkpoint.UID(pod.UID)] = pod
 		}
 	}
+}
+
+func (l *Loop) isParent(pod *corev1.Pod) bool {
+	return slices.Contains(l.Namespaces, pod.Namespace) && manifest.IsParent(pod)
 }
 
 func (l *Loop) foldKubelet(facts kubelet.PodsFacts) {
@@ -68,20 +73,38 @@ func (l *Loop) foldVolumes(uids map[checkpoint.UID]bool) {
 	}
 }
 
+// list is what failed lists of the disk are held back by.
+const list = "list of the disk"
+
 func (l *Loop) foldDisk() {
 	disk, err := l.Store.List()
-	if err != nil {
-		l.Log.Error().Err(err).Msg("the checkpoints on disk can't be listed: nothing is changed until they can")
-		disk = checkpoint.Disk{}
-	}
 	l.world.Disk = disk
+	if err == nil {
+		delete(l.retries, list)
+		return
+	}
+	wait, news := l.retries.failed(list)
+	l.Log.WithLevel(levelOf(zerolog.ErrorLevel, news)).Err(err).Dur("retry_in", wait).
+		Msg("the checkpoints on disk can't be listed: nothing is changed until they can")
+}
+
+// refoldDisk tries again to list the disk, though nothing tells of a change there.
+func (l *Loop) refoldDisk() {
+	if l.retries.failing(list) && !l.retries.blocked(list) {
+		l.foldDisk()
+	}
+}
+
+// isSelf says whether the pod is this very process's.
+func (l *Loop) isSelf(pod *corev1.Pod) bool {
+	return pod.Namespace == l.SelfNamespace && pod.Name == l.SelfName
 }
 
 // self is the checkpointer's own lineage: that of its pod, as the API server or its own checkpoint tells.
 func (l *Loop) self() checkpoint.Lineage {
-	for _, p := range l.world.Parents {
-		if p.Namespace == l.SelfNamespace && p.Name == l.SelfName {
-			return p.Lineage
+	for _, pod := range l.pods {
+		if l.isSelf(pod) {
+			return manifest.LineageOf(pod)
 		}
 	}
 	for _, c := range l.world.Disk.Checkpoints {

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -72,8 +73,11 @@ type Loop struct {
 	watched map[checkpoint.UID][]string
 	learned time.Time // the APISince of when the surroundings were asked for last
 	retries retries
-	asking  map[string]bool // what is being asked for in the background
-	answers chan func()     // what to do with the answers, in the loop
+
+	identified bool            // the node's identity is recorded
+	asking     map[string]bool // what is being asked for in the background
+	answers    chan func()     // what to do with the answers, in the loop
+	questions  sync.WaitGroup
 }
 
 // NewLoop makes a loop that knows nothing yet.
@@ -95,8 +99,9 @@ func NewLoop(config Config) *Loop {
 	}
 }
 
-// Run decides and applies until ctx ends.
+// Run decides and applies until ctx ends, and every question with it.
 func (l *Loop) Run(ctx context.Context) {
+	defer l.questions.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -124,46 +129,53 @@ func (l *Loop) Run(ctx context.Context) {
 	}
 }
 
-// reconcile makes one plan and applies it. It returns when to make the next one, though no fact changes; zero: never.
+// reconcile plans and applies until a plan writes nothing more. It returns when to plan again, though no fact changes;
+// zero: never.
 func (l *Loop) reconcile(ctx context.Context) time.Time {
-	l.renderParents(ctx)
-	l.world.Now = time.Now()
-	l.Policy.Self = l.self()
-	states, actions, wake := checkpoint.Plan(l.states, l.world, l.Policy)
-	l.logTransitions(states)
-	l.states = states
-	l.apply(ctx, actions)
-	return earliest(wake, l.retries.next())
+	l.refoldDisk()
+	l.identify(ctx)
+	for {
+		l.Policy.Self = l.self()
+		l.renderParents(ctx)
+		l.world.Now = time.Now()
+		states, actions, wake := checkpoint.Plan(l.states, l.world, l.Policy)
+		l.Log.Debug().Int("actions", len(actions)).Time("wake", wake).Msg("planned")
+		l.logTransitions(states)
+		l.states = states
+		if !l.apply(ctx, actions) {
+			return earliest(wake, l.retries.next())
+		}
+		l.foldDisk()
+	}
 }
 
 // ask runs a question in the background, one of a name at a time, and its answer in the loop. One that failed is held
-// back for a while.
-func (l *Loop) ask(ctx context.Context, name string, question func() (answer func(), err error)) {
+// back for a while, as is one that is asked again as soon as it is answered.
+func (l *Loop) ask(ctx context.Context, name string, question func() (answer func() error, err error)) {
 	if l.asking[name] || l.retries.blocked(name) {
 		return
 	}
 	l.asking[name] = true
-	go func() {
+	l.questions.Go(func() {
 		answer, err := question()
 		conclude := func() {
 			delete(l.asking, name)
-			if err != nil {
-				level := zerolog.WarnLevel
-				if l.retries[name] != nil {
-					level = zerolog.DebugLevel // said already
-				}
-				wait := l.retries.failed(name)
-				l.Log.WithLevel(level).Err(err).Str("question", name).Dur("retry_in", wait).Msg("no answer yet")
+			if err == nil {
+				err = answer()
+			}
+			if err == nil {
+				l.retries.succeeded(name)
 				return
 			}
-			l.retries.succeeded(name)
-			answer()
+			wait, news := l.retries.failed(name)
+			l.Log.WithLevel(levelOf(zerolog.WarnLevel, news)).Err(err).Str("question", name).Dur("retry_in", wait).
+				Msg("no usable answer yet")
 		}
 		select {
 		case <-ctx.Done():
 		case l.answers <- conclude:
 		}
-	}()
+	})
 }
 
 func earliest(a, b time.Time) time.Time {

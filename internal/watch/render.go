@@ -15,9 +15,10 @@ import (
 
 // render is what a parent would look like as a checkpoint.
 type render struct {
-	version    string // of the pod that it was made of
-	stale      bool   // something that it was made of has changed
-	references *manifest.References
+	version    string               // of the pod that it was made of
+	stale      bool                 // something that it was made of has changed
+	references *manifest.References // nil: not read yet
+	referenced string               // the version of the pod for which they were read
 	result     manifest.Result
 	digest     string
 	state      checkpoint.Rendering
@@ -37,50 +38,47 @@ func (l *Loop) renderParents(ctx context.Context) {
 			r = new(render)
 			l.renders[uid] = r
 		}
-		if r.stale || r.version != pod.ResourceVersion {
-			l.renderParent(ctx, pod, r)
+		if phaseOf(pod) == checkpoint.PodLive && pod.DeletionTimestamp == nil { // else its volumes are on their way out
+			l.readReferences(ctx, pod, r)
+			l.renderParent(pod, r)
 		}
 		l.world.Parents = append(l.world.Parents, parentOf(pod, r))
 	}
 	l.watchVolumes()
 }
 
-func (l *Loop) renderParent(ctx context.Context, pod *corev1.Pod, r *render) {
-	if l.learned.IsZero() {
-		return // a manifest without the surroundings would be another one
-	}
-	changed := r.version != pod.ResourceVersion
-	r.version, r.stale = pod.ResourceVersion, false
-	if phaseOf(pod) != checkpoint.PodLive || pod.DeletionTimestamp != nil {
-		return // its volumes are on their way out: what was rendered last stays
-	}
-	if len(manifest.Needs(pod)) > 0 && (changed || r.references == nil) {
-		l.readReferences(ctx, pod, r)
-		if r.references == nil {
-			return
-		}
-	}
-	result, snapshot, err := l.convert(pod, r)
-	r.result = result
-	if err != nil {
-		r.state = checkpoint.RenderingUnknown
-		if refusal := (*manifest.Refusal)(nil); errors.As(err, &refusal) {
-			r.state = checkpoint.Refused
-		}
-		l.logRefusal(pod, r, err)
+// renderParent renders a pod that has changed, or something that it was made of. While its volumes can't be read though
+// it runs, that is tried again and again, because nothing tells when they can.
+func (l *Loop) renderParent(pod *corev1.Pod, r *render) {
+	name := "volumes of " + string(pod.UID)
+	if r.version == pod.ResourceVersion && (!r.stale || l.retries.blocked(name)) {
 		return
 	}
-	r.state, r.digest = checkpoint.Rendered, manifest.Digest(result.Manifest, snapshot)
-	l.logWarnings(pod, r)
+	if l.learned.IsZero() || r.references == nil {
+		return // a manifest without them would be another one
+	}
+	r.version, r.stale = pod.ResourceVersion, false
+	result, snapshot, err := l.convert(pod, r)
+	r.result = result
+	if err == nil {
+		delete(l.retries, name)
+		r.state, r.digest = checkpoint.Rendered, manifest.Digest(result.Manifest, snapshot)
+		l.logWarnings(pod, r)
+		return
+	}
+	r.state = checkpoint.RenderingUnknown
+	if refusal := (*manifest.Refusal)(nil); errors.As(err, &refusal) {
+		r.state = checkpoint.Refused
+	} else if pod.Status.Phase == corev1.PodRunning {
+		r.stale = true
+		l.retries.failed(name)
+	}
+	l.logRefusal(pod, r, err)
 }
 
 // convert makes the manifest and reads the assets of a parent as they are now.
 func (l *Loop) convert(pod *corev1.Pod, r *render) (manifest.Result, *manifest.Snapshot, error) {
-	var references manifest.References
-	if r.references != nil {
-		references = *r.references
-	}
-	result, err := manifest.Convert(pod, references, l.Options)
+	result, err := manifest.Convert(pod, *r.references, l.Options)
 	if err != nil {
 		return result, nil, err
 	}
@@ -88,16 +86,23 @@ func (l *Loop) convert(pod *corev1.Pod, r *render) (manifest.Result, *manifest.S
 	return result, snapshot, err
 }
 
-// readReferences asks for what the pod's environment refers to. The pod is rendered again when the answer is there.
+// readReferences asks, once for each version of the pod, for what its environment refers to. The pod is rendered again
+// when the answer is there.
 func (l *Loop) readReferences(ctx context.Context, pod *corev1.Pod, r *render) {
-	r.version = "" // so that it is rendered again until the answer is there
-	if l.world.API != checkpoint.APIServing {
-		return
+	version := pod.ResourceVersion
+	switch {
+	case r.referenced == version:
+	case len(manifest.Needs(pod)) == 0:
+		r.references, r.referenced = &manifest.References{}, version
+	case l.world.API == checkpoint.APIServing:
+		l.ask(ctx, "references of "+string(pod.UID), func() (func() error, error) {
+			references, err := l.Cluster.References(ctx, pod)
+			return func() error {
+				r.references, r.referenced, r.stale = &references, version, true
+				return nil
+			}, err
+		})
 	}
-	l.ask(ctx, "references of "+string(pod.UID), func() (func(), error) {
-		references, err := l.Cluster.References(ctx, pod)
-		return func() { r.references, r.stale = &references, true }, err
-	})
 }
 
 // learn asks, once in each time that the API server serves, for what goes into every manifest.
@@ -106,13 +111,14 @@ func (l *Loop) learn(ctx context.Context) {
 	if l.world.API != checkpoint.APIServing || l.learned.Equal(since) || len(l.pods) == 0 {
 		return
 	}
-	l.ask(ctx, "surroundings", func() (func(), error) {
+	l.ask(ctx, "surroundings", func() (func() error, error) {
 		found, err := l.Cluster.Surroundings(ctx)
-		return func() {
+		return func() error {
 			l.learned = since
 			options := l.Options
 			options.ServiceHost, options.ServicePort, options.KubeletVersion = found.ServiceHost, found.ServicePort, found.KubeletVersion
 			l.setOptions(options)
+			return nil
 		}, err
 	})
 }
@@ -128,14 +134,23 @@ func (l *Loop) setOptions(options manifest.Options) {
 	}
 }
 
-// learnImage finds the image of this very agent, whose binary serves as the init container of checkpoints.
+// learnImage finds the image of this agent, whose binary serves as the init container of checkpoints: that of its own
+// pod, or, because the static copy outlives that, of a successor that has proven that it can be pulled and runs.
 func (l *Loop) learnImage() {
+	var agent *corev1.Pod
 	for _, pod := range l.pods {
-		if pod.Namespace == l.SelfNamespace && pod.Name == l.SelfName {
-			options := l.Options
-			options.AgentImage = pod.Spec.Containers[0].Image
-			l.setOptions(options)
+		if l.isSelf(pod) {
+			agent = pod
+			break
 		}
+		if isReady(pod) && manifest.LineageOf(pod) == l.Policy.Self && (agent == nil || agent.CreationTimestamp.Before(&pod.CreationTimestamp)) {
+			agent = pod
+		}
+	}
+	if agent != nil {
+		options := l.Options
+		options.AgentImage = agent.Spec.Containers[0].Image
+		l.setOptions(options)
 	}
 }
 

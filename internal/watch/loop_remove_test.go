@@ -1,0 +1,159 @@
+package watch
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+)
+
+func isQuestion(l line) bool { return l.Question != "" }
+
+// gone is the API server saying that there is no pod any more.
+func (n *node) gone() {
+	n.cluster.set(func(c *fakeCluster) { c.pods = nil })
+	n.running()
+	n.synced()
+	n.api(checkpoint.APIServing)
+}
+
+func TestRemovalWaitsForTheGraceAndForAConfirmation(t *testing.T) {
+	onNode(t, func(n *node) {
+		web := withVolume(daemonPod("web"))
+		n.mount(web, "one")
+		n.healthy(web)
+		n.wantFile(n.stored(web))
+		n.gone()
+		n.pass(n.loop.Config.Policy.Grace - time.Nanosecond)
+		if asked := n.cluster.asked("pods"); asked != 0 {
+			t.Errorf("%d LISTs before the grace is over", asked)
+		}
+		n.wantFile(n.stored(web))
+		n.pass(time.Nanosecond)
+		n.wantNoFile(n.stored(web))
+		if left, err := os.ReadDir(n.dirs.Assets); err != nil || len(left) != 0 {
+			t.Errorf("assets are left: %v, %v", left, err)
+		}
+		if asked := n.cluster.asked("pods"); asked != 1 {
+			t.Errorf("%d LISTs", asked)
+		}
+		if plans := n.pass(time.Hour); plans > 2 {
+			t.Errorf("%d plans with nothing left", plans)
+		}
+	})
+}
+
+func TestPodThatComesBackInTheGraceIsKept(t *testing.T) {
+	onNode(t, func(n *node) {
+		web := daemonPod("web")
+		n.healthy(web)
+		for range 5 {
+			n.gone()
+			n.pass(n.loop.Config.Policy.Grace - time.Second)
+			n.healthy(web)
+			n.pass(time.Second)
+		}
+		n.wantFile(n.stored(web))
+	})
+}
+
+func TestAnnotationThatIsTakenOffRemoves(t *testing.T) {
+	onNode(t, func(n *node) {
+		web := daemonPod("web")
+		n.healthy(web)
+		plain := changed(web, "2", func(pod *corev1.Pod) { pod.Annotations = nil })
+		n.healthy(plain)
+		n.pass(n.loop.Config.Policy.Grace)
+		n.wantNoFile(n.stored(web))
+	})
+}
+
+// Regression: the watch left the namespace out and the live LIST did not, which was asked for without end.
+func TestNamespaceThatIsNoLongerWatchedIsRemoved(t *testing.T) {
+	onNode(t, func(n *node) {
+		web, other := daemonPod("web"), daemonPod("other")
+		other.Namespace = "default"
+		n.boot(func(c *Config) { c.Namespaces = []string{"default", "kube-system"} })
+		n.healthy(web, other)
+		n.wantFile(n.stored(other))
+		n.boot(nil)
+		n.healthy(web, other)
+		n.pass(n.loop.Config.Policy.Grace)
+		n.wantNoFile(n.stored(other))
+		n.wantFile(n.stored(web))
+		if asked := n.cluster.asked("pods"); asked != 1 {
+			t.Errorf("%d LISTs", asked)
+		}
+	})
+}
+
+func TestNothingIsRemovedWithoutAConfirmation(t *testing.T) {
+	web := daemonPod("web")
+	for name, obstacle := range map[string]func(*fakeCluster){
+		"the API server fails":          func(c *fakeCluster) { c.err = errFake },
+		"the Node object is another":    func(c *fakeCluster) { c.nodeUID = "another-uid" },
+		"a live LIST still has the pod": func(c *fakeCluster) { c.pods = []*corev1.Pod{web} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onNode(t, func(n *node) {
+				n.healthy(web)
+				n.gone()
+				n.cluster.set(obstacle)
+				logged, before := n.since(), n.cluster.asked("node")
+				plans := n.pass(time.Hour)
+				n.wantFile(n.stored(web))
+				if asked := n.cluster.asked("node") - before; asked < 100 || asked > 500 || plans > 3*asked {
+					t.Errorf("an hour: asked %d times, %d plans", asked, plans)
+				}
+				if loud := logged(line.isLoud); len(loud) != 1 || !isQuestion(loud[0]) {
+					t.Errorf("logged %+v", loud)
+				}
+				n.cluster.set(func(c *fakeCluster) { c.err, c.nodeUID, c.pods = nil, "node-uid", nil })
+				n.pass(30 * time.Second)
+				n.wantNoFile(n.stored(web))
+			})
+		})
+	}
+}
+
+// Regression: the identity was recorded at the first removal only, so that an emptied etcd before that had its way.
+func TestEmptiedEtcdRemovesNothing(t *testing.T) {
+	onNode(t, func(n *node) {
+		web := daemonPod("web")
+		n.healthy(web)
+		n.powerCut(nil)
+		n.cluster.set(func(c *fakeCluster) { c.nodeUID, c.pods = "after-the-loss", nil })
+		logged := n.since()
+		n.synced()
+		n.api(checkpoint.APIServing)
+		n.pass(time.Hour)
+		n.wantFile(n.stored(web))
+		told := logged(func(l line) bool { return strings.Contains(l.Error, "after-the-loss") && l.isLoud() })
+		if len(told) != 1 || !strings.Contains(told[0].Error, "node-uid") {
+			t.Errorf("logged %+v", told)
+		}
+	})
+}
+
+func TestRemovalIsGivenUpWhileTheApiServerIsNotThere(t *testing.T) {
+	for _, state := range []checkpoint.API{checkpoint.APIUnknown, checkpoint.APIRefusing, checkpoint.APIFailing, checkpoint.APILost} {
+		t.Run(state.String(), func(t *testing.T) {
+			onNode(t, func(n *node) {
+				web := daemonPod("web")
+				n.healthy(web)
+				n.gone()
+				n.pass(n.loop.Config.Policy.Grace - time.Second)
+				n.api(state)
+				n.pass(time.Hour)
+				n.wantFile(n.stored(web))
+				n.api(checkpoint.APIServing) // the grace starts anew
+				n.pass(n.loop.Config.Policy.Grace - time.Nanosecond)
+				n.wantFile(n.stored(web))
+			})
+		})
+	}
+}
