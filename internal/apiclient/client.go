@@ -7,7 +7,6 @@ import (
 
 	"github.com/rs/zerolog"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
 )
@@ -23,7 +22,8 @@ type Facts struct {
 	State   checkpoint.API
 	Current bool   // Pods is the server's answer of now: listed since it last began to serve, and watched
 	Detail  string // of the answer that State comes from, for people
-	Pods    []*corev1.Pod
+	// Pods are those of this node that ask for a checkpoint, as last told; nil before the first list.
+	Pods []*corev1.Pod
 }
 
 // Client watches the pods of one node.
@@ -33,19 +33,21 @@ type Client struct {
 
 	mu         sync.Mutex // guards what follows
 	facts      Facts
-	changed    chan struct{} // holds a token while facts are unreported
-	stopWatch  context.CancelCauseFunc
-	rest       *rest.RESTClient
-	kubeconfig []byte // that rest was made of
+	said       map[checkpoint.API]bool // what has been logged since the server last served
+	unreported chan struct{}           // holds a token while facts are unreported
+	endWatch   context.CancelCauseFunc // of the watch in hand
+	access     *access
 }
 
 // New reads the kubeconfig and asks nothing yet. An error says what was looked for, where, and which flag names another.
 func New(config Config, log zerolog.Logger) (*Client, error) {
-	c := &Client{config: config, log: log, changed: make(chan struct{}, 1)}
-	if err := c.load(); err != nil {
-		return nil, err
+	c := &Client{
+		config: config, log: log,
+		said: make(map[checkpoint.API]bool), unreported: make(chan struct{}, 1), endWatch: func(error) {},
 	}
-	return c, nil
+	access, err := c.open()
+	c.access = access
+	return c, err
 }
 
 // Run reports facts until ctx ends. report must not block.
@@ -55,11 +57,13 @@ func (c *Client) Run(ctx context.Context, report func(Facts)) {
 	defer reporter.Wait()
 
 	patience := newPatience()
-	for ctx.Err() == nil {
+	for {
 		if c.watchPods(ctx) {
 			patience.reset()
 		}
-		c.awaitAnswer(ctx, patience)
+		if !c.awaitAnswer(ctx, patience) {
+			return
+		}
 	}
 }
 
@@ -68,7 +72,7 @@ func (c *Client) reportChanges(ctx context.Context, report func(Facts)) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.changed:
+		case <-c.unreported:
 			c.mu.Lock()
 			facts := c.facts
 			c.mu.Unlock()
@@ -77,67 +81,85 @@ func (c *Client) reportChanges(ctx context.Context, report func(Facts)) {
 	}
 }
 
-// update changes the facts and has them reported.
-func (c *Client) update(change func(*Facts)) {
+// awaitAnswer asks /readyz, less and less often, until the server answers it. Whether it serves us, the request for our
+// pods then tells. It returns false if ctx ended.
+func (c *Client) awaitAnswer(ctx context.Context, patience *patience) bool {
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(patience.next()):
+		}
+		c.refresh()
+		code, answer := 0, c.watching().Get().AbsPath(readyPath).MaxRetries(0).Do(ctx)
+		if answer.StatusCode(&code); code != 0 && !isFailure(code) {
+			return true
+		}
+		c.log.Debug().Err(answer.Error()).Msg("API server is not ready")
+	}
+}
+
+// observed takes note of how the server answered. Another answer than success ends the watch, so that everything is
+// listed anew once the server serves.
+func (c *Client) observed(state checkpoint.API, detail string) {
 	c.mu.Lock()
-	before := c.facts.State
-	change(&c.facts)
-	facts := c.facts
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	if state != checkpoint.APIServing {
+		c.endWatch(errNotServing)
+	}
+	if state == c.facts.State {
+		return
+	}
+	c.logState(state, detail)
+	c.facts.State, c.facts.Detail = state, detail
+	c.facts.Current = c.facts.Current && state == checkpoint.APIServing
+	c.changed()
+}
+
+// learned takes note of what the watch of ctx tells.
+func (c *Client) learned(ctx context.Context, pods []*corev1.Pod) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ctx.Err() == nil {
+		c.facts.Pods, c.facts.Current = pods, c.facts.State == checkpoint.APIServing
+		c.changed()
+	}
+}
+
+// unwatched takes note that what was told last may be old.
+func (c *Client) unwatched() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.facts.Current {
+		c.facts.Current = false
+		c.changed()
+	}
+}
+
+func (c *Client) changed() {
 	select {
-	case c.changed <- struct{}{}:
+	case c.unreported <- struct{}{}:
 	default:
 	}
-	if facts.State != before {
-		c.logState(before, facts)
-	}
 }
 
-// observed takes note of how a request for our own pods ended. An answer other than success ends the watch, so that
-// everything is listed anew once the server serves again.
-func (c *Client) observed(state checkpoint.API, detail string) {
-	c.update(func(f *Facts) {
-		f.State, f.Detail = state, detail
-		if state != checkpoint.APIServing {
-			f.Current = false
-		}
-	})
-	c.mu.Lock()
-	stop := c.stopWatch
-	c.mu.Unlock()
-	if stop != nil && state != checkpoint.APIServing {
-		stop(errNotServing)
+// logState says every state once in each time that the server does not serve: one that wavers between two ways of not
+// serving has nothing new to tell.
+func (c *Client) logState(state checkpoint.API, detail string) {
+	level := zerolog.WarnLevel
+	switch {
+	case state == checkpoint.APIServing:
+		level = zerolog.InfoLevel
+		clear(c.said)
+	case c.said[state]:
+		level = zerolog.DebugLevel
 	}
-}
-
-func (c *Client) logState(before checkpoint.API, facts Facts) {
-	event, meaning := c.log.Warn(), map[checkpoint.API]string{
+	c.said[state] = true
+	meaning := map[checkpoint.API]string{
 		checkpoint.APIServing:  "API server serves",
 		checkpoint.APIRefusing: "API server refuses us: nothing will be removed",
 		checkpoint.APIFailing:  "API server fails: nothing will be removed",
 		checkpoint.APILost:     "API server lost: nothing will be removed",
-	}[facts.State]
-	if facts.State == checkpoint.APIServing {
-		event = c.log.Info()
-	}
-	event.Stringer("from", before).Stringer("to", facts.State).Str("detail", facts.Detail).Msg(meaning)
-}
-
-// awaitAnswer asks /readyz, less and less often, until the server answers it.
-func (c *Client) awaitAnswer(ctx context.Context, patience *patience) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(patience.next()):
-		}
-		c.reload()
-		asking, cancel := context.WithTimeout(ctx, answerTimeout)
-		err := c.client().Get().AbsPath("/readyz").MaxRetries(0).Do(asking).Error()
-		cancel()
-		if state := classify(err); state != checkpoint.APILost && state != checkpoint.APIFailing {
-			return // it answers: whether it serves us, the request for our pods tells
-		}
-		c.log.Debug().Err(err).Msg("API server is not ready")
-	}
+	}[state]
+	c.log.WithLevel(level).Stringer("from", c.facts.State).Stringer("to", state).Str("detail", detail).Msg(meaning)
 }

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
 )
@@ -62,8 +61,7 @@ func (c *Client) LivePods(ctx context.Context) ([]*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var list corev1.PodList
-	options := metav1.ListOptions{FieldSelector: "spec.nodeName=" + c.config.NodeName}
-	if err := c.client().Get().Resource("pods").VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Into(&list); err != nil {
+	if err := c.pods(c.reading(), metav1.ListOptions{}).Do(ctx).Into(&list); err != nil {
 		return nil, fmt.Errorf("list the pods of node %s: %w", c.config.NodeName, err)
 	}
 	pods := make([]*corev1.Pod, 0, len(list.Items))
@@ -125,7 +123,7 @@ func keep[T runtime.Object](ctx context.Context, c *Client, resource string, nee
 func (c *Client) get(ctx context.Context, resource, namespace, name string, into runtime.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	request := c.client().Get().Resource(resource).Name(name)
+	request := c.reading().Get().Resource(resource).Name(name)
 	if namespace != "" {
 		request = request.Namespace(namespace)
 	}

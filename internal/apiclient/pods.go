@@ -1,127 +1,131 @@
 package apiclient
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
 )
 
-// watchPods lists this node's pods and watches them until the server stops serving or ctx ends. It says whether the
-// list was ever complete.
-func (c *Client) watchPods(ctx context.Context) (listed bool) {
-	watching, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+// lasting is how long a watch must have lived for the server not to be one that comes and goes.
+const lasting = 5 * time.Second
+
+// watchPods lists this node's pods and watches them until that ends, for whatever reason. It says whether it went well.
+func (c *Client) watchPods(ctx context.Context) bool {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	c.mu.Lock()
-	c.stopWatch = stop
+	c.endWatch = end
 	c.mu.Unlock()
 
-	store := &podStore{node: c.config.NodeName, pods: make(map[types.UID]*corev1.Pod), changed: func(pods []*corev1.Pod) {
+	start, listed := time.Now(), false
+	store := newPodStore(c.config.NodeName, func(pods []*corev1.Pod) {
 		listed = true
-		c.update(func(f *Facts) { f.Pods, f.Current = pods, true })
-	}}
-	source := cache.NewListWatchFromClient(c.client(), "pods", corev1.NamespaceAll, fields.OneTermEqualSelector("spec.nodeName", c.config.NodeName))
-	reflector := cache.NewReflectorWithOptions(source, &corev1.Pod{}, store, cache.ReflectorOptions{Name: "pods of this node"})
-	err := reflector.ListAndWatchWithContext(watching)
-	c.log.Debug().Err(err).AnErr("cause", context.Cause(watching)).Msg("watch of the pods ended")
-	c.update(func(f *Facts) { f.Current = false })
-	return listed
+		c.learned(ctx, pods)
+	})
+	reflector := cache.NewReflectorWithOptions(c.source(end), &corev1.Pod{}, store, cache.ReflectorOptions{Name: "pods of this node"})
+	err := reflector.ListAndWatchWithContext(ctx)
+	c.log.Debug().Err(err).AnErr("cause", context.Cause(ctx)).Msg("watch of the pods ended")
+	c.unwatched()
+	return listed && time.Since(start) > lasting
 }
 
-// podStore is what the reflector keeps up to date. Only what is needed of a pod stays in memory.
+// podStore is what the reflector keeps up to date: the pods of this node that ask for a checkpoint.
 type podStore struct {
 	node    string
 	changed func([]*corev1.Pod)
 
-	mu   sync.Mutex
-	pods map[types.UID]*corev1.Pod
-	full bool // the first list was complete
+	mu     sync.Mutex
+	pods   map[types.UID]*corev1.Pod
+	listed bool // the first list was complete
 }
 
 var _ cache.TransformingStore = (*podStore)(nil)
 
-func (s *podStore) Add(obj any) error    { return s.put(obj) }
-func (s *podStore) Update(obj any) error { return s.put(obj) }
+func newPodStore(node string, changed func([]*corev1.Pod)) *podStore {
+	return &podStore{node: node, changed: changed, pods: make(map[types.UID]*corev1.Pod)}
+}
+
+func (s *podStore) Add(obj any) error    { return s.fold(obj, false) }
+func (s *podStore) Update(obj any) error { return s.fold(obj, false) }
+func (s *podStore) Delete(obj any) error { return s.fold(obj, true) }
 func (s *podStore) Resync() error        { return nil }
-
-func (s *podStore) put(obj any) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if pod := s.own(obj); pod != nil {
-		s.pods[pod.UID] = pod
-		s.tell()
-	}
-	return nil
-}
-
-func (s *podStore) Delete(obj any) error {
-	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = unknown.Obj
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if pod, ok := obj.(*corev1.Pod); ok {
-		delete(s.pods, pod.UID)
-		s.tell()
-	}
-	return nil
-}
 
 func (s *podStore) Replace(list []any, _ string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pods = make(map[types.UID]*corev1.Pod, len(list))
+	clear(s.pods)
 	for _, obj := range list {
-		if pod := s.own(obj); pod != nil {
-			s.pods[pod.UID] = pod
+		if pod, ok := obj.(*corev1.Pod); ok && s.wants(pod) {
+			s.pods[pod.UID] = trimmed(pod)
 		}
 	}
-	s.full = true
+	s.listed = true
 	s.tell()
 	return nil
 }
 
-// Transformer lets the reflector's own temporary store drop the same.
+// fold takes in one event. One that is about no pod of ours, and never was, is nobody's business.
+func (s *podStore) fold(obj any, gone bool) error {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, known := s.pods[pod.UID]
+	switch {
+	case !gone && s.wants(pod):
+		s.pods[pod.UID] = trimmed(pod)
+	case known:
+		delete(s.pods, pod.UID)
+	default:
+		return nil
+	}
+	s.tell()
+	return nil
+}
+
+// wants does not trust the selector of the request alone.
+func (s *podStore) wants(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == s.node && manifest.IsParent(pod)
+}
+
+func (s *podStore) tell() {
+	if !s.listed {
+		return
+	}
+	pods := slices.AppendSeq(make([]*corev1.Pod, 0, len(s.pods)), maps.Values(s.pods)) // not nil, which would be: not listed
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.UID, b.UID) })
+	s.changed(pods)
+}
+
+// Transformer keeps the rest out of the reflector's own store, too, which holds the first list until it is complete.
 func (s *podStore) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		if pod, ok := obj.(*corev1.Pod); ok {
-			return trim(pod), nil
+			return trimmed(pod), nil
 		}
 		return obj, nil
 	}
 }
 
-// own is the trimmed pod if it is of this node: the selector of the request is not trusted alone.
-func (s *podStore) own(obj any) *corev1.Pod {
-	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName == s.node {
-		return trim(pod)
+// trimmed drops what nobody reads of a pod: who manages which field, and how each container is, which the kubelet and
+// the container runtime know better; and of a pod that asks for no checkpoint, everything.
+func trimmed(pod *corev1.Pod) *corev1.Pod {
+	if !manifest.IsParent(pod) {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
 	}
-	return nil
-}
-
-func (s *podStore) tell() {
-	if s.full {
-		s.changed(slices.SortedFunc(maps.Values(s.pods), func(a, b *corev1.Pod) int { return strings.Compare(string(a.UID), string(b.UID)) }))
-	}
-}
-
-// trim drops what nobody reads: of a pod that does not ask for a checkpoint, everything but its name.
-func trim(pod *corev1.Pod) *corev1.Pod {
 	pod.ManagedFields = nil
-	if manifest.IsParent(pod) {
-		return pod
-	}
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion},
-		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName},
-	}
+	pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses = nil, nil, nil
+	return pod
 }

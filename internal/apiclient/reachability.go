@@ -1,69 +1,58 @@
 package apiclient
 
 import (
-	"context"
-	"crypto/x509"
+	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
-	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
 )
 
-const (
-	// answerTimeout is how long a server may take to begin an answer. One that hangs is as good as lost.
-	answerTimeout = 8 * time.Second
-
-	podsPath  = "/api/v1/pods"
-	readyPath = "/readyz"
-)
+const readyPath = "/readyz"
 
 var (
 	errNotServing = errors.New("the API server does not serve us")
-	errNoAnswer   = fmt.Errorf("no answer within %v", answerTimeout)
+	errBroke      = errors.New("the connection broke")
 )
 
-func dialer(timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
-	return (&net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second}).DialContext
-}
-
-// observe sees how every request for our own pods ends: in an error of the connection, in an answer, or later in the
-// middle of a watch. client-go's own WatchErrorHandler is not told of a refused connection.
+// observe sees how the requests for our own pods end, and those to /readyz: in an error of the connection, in an answer,
+// or later in the middle of a watch. client-go's own WatchErrorHandler is not told of a refused connection. Of the
+// answers to /readyz only a failure counts: whether the server serves us is not its business.
 func (c *Client) observe(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
-		if request.URL.Path != podsPath && request.URL.Path != readyPath {
-			return next.RoundTrip(request)
-		}
-		ctx, cancel := context.WithCancelCause(request.Context())
-		deadline := time.AfterFunc(answerTimeout, func() { cancel(errNoAnswer) })
-		response, err := next.RoundTrip(request.WithContext(ctx))
-		deadline.Stop()
+		response, err := next.RoundTrip(request)
 		if err != nil {
-			if errors.Is(context.Cause(ctx), errNoAnswer) {
-				err = errNoAnswer
-			}
-			cancel(err)
-			if request.Context().Err() == nil || errors.Is(err, errNoAnswer) {
+			if request.Context().Err() == nil {
 				c.observed(classify(err), err.Error())
 			}
 			return nil, err
 		}
-		if state := classifyCode(response.StatusCode); state != checkpoint.APIServing || request.URL.Path == podsPath {
+		ready := strings.HasSuffix(request.URL.Path, readyPath) // a server may be reached below a path of its own
+		if state := classifyCode(response.StatusCode); state != checkpoint.APIUnknown && (!ready || isFailure(response.StatusCode)) {
 			c.observed(state, response.Status)
 		}
 		response.Body = &body{ReadCloser: response.Body, broke: func(err error) {
 			if request.Context().Err() == nil {
-				c.observed(classify(err), err.Error())
+				c.broke(err)
 			}
-		}, done: func() { cancel(nil) }}
+		}}
 		return response, nil
 	})
+}
+
+// broke takes note of a connection that ended in the middle of an answer. Whether the server is lost, the next request
+// tells, at once; except where it has been silent for too long already.
+func (c *Client) broke(err error) {
+	if isPingTimeout(err) {
+		c.observed(checkpoint.APILost, err.Error())
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.endWatch(errBroke)
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -74,7 +63,6 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 type body struct {
 	io.ReadCloser
 	broke func(error)
-	done  func()
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -85,39 +73,39 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *body) Close() error {
-	defer b.done()
-	return b.ReadCloser.Close()
-}
+func isFailure(code int) bool { return code == http.StatusTooManyRequests || code >= 500 }
 
+// classifyCode says what an answer to the request for our pods shows. Unknown: nothing, it was about the request.
 func classifyCode(code int) checkpoint.API {
 	switch {
+	case code >= 200 && code < 300:
+		return checkpoint.APIServing
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return checkpoint.APIRefusing
-	case code == http.StatusTooManyRequests || code >= 500:
-		return checkpoint.APIFailing
+	case code == http.StatusBadRequest || code == http.StatusUnprocessableEntity || code == http.StatusGone:
+		return checkpoint.APIUnknown // it has no WatchList, or the watch is from too long ago
 	default:
-		return checkpoint.APIServing // also 4xx such as 410 Gone: it speaks with us
+		return checkpoint.APIFailing // also what is no API server: a load balancer's 404, a portal's redirect
 	}
 }
 
-// classify tells an answer that we don't like from none.
+// classify tells a connection that is refused to us from none.
 func classify(err error) checkpoint.API {
 	var (
-		status    apierrors.APIStatus
-		authority x509.UnknownAuthorityError
-		invalid   x509.CertificateInvalidError
-		hostname  x509.HostnameError
+		certificate *tls.CertificateVerificationError
+		connection  *net.OpError
 	)
 	switch {
-	case err == nil:
-		return checkpoint.APIServing
-	case errors.As(err, &status):
-		return classifyCode(int(status.Status().Code))
-	case errors.As(err, &authority), errors.As(err, &invalid), errors.As(err, &hostname),
-		strings.Contains(err.Error(), "remote error: tls:"): // an alert of the other side, which crypto/tls does not export
+	case errors.As(err, &certificate):
+		return checkpoint.APIRefusing
+	case errors.As(err, &connection) && connection.Op == "remote error": // crypto/tls: an alert, such as that our certificate is bad
 		return checkpoint.APIRefusing
 	default:
 		return checkpoint.APILost
 	}
+}
+
+// isPingTimeout knows the error of net/http for a connection on which a ping stayed unanswered. It has no type.
+func isPingTimeout(err error) bool {
+	return strings.HasSuffix(err.Error(), "http2: client connection lost")
 }
