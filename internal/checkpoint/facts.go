@@ -79,7 +79,8 @@ type Parent struct {
 	Containers      []string // names of the containers that must run for the pod to be up: regular and sidecar
 	Handover        Handover
 	Rendering       Rendering
-	Digest          string // of the manifest and assets that a checkpoint of it would have now; set while Rendering is Rendered
+	Manifest        string // digest of the manifest that a checkpoint of it would have now; set while Rendering is Rendered
+	Digest          string // the same of manifest and assets together
 }
 
 // PodPhase is the part of a pod's phase that decides.
@@ -152,6 +153,7 @@ type Checkpoint struct {
 	Containers      []string // as Parent.Containers
 	Handover        Handover
 	HostPorts       bool   // it takes ports of the node: host network, or host ports that were kept
+	Manifest        string // as Parent.Manifest
 	Digest          string // as Parent.Digest
 	Outdated        bool   // asset generations lie there that only a running sandbox may still need
 	Stored          File

@@ -58,13 +58,13 @@ func randomPod(r *rand.Rand, w *World, l Lineage, uid UID) {
 	if r.IntN(3) > 0 {
 		w.Parents = append(w.Parents, Parent{
 			UID: uid, Namespace: "ns", Name: name, Lineage: l, Created: ago(r), Deleting: r.IntN(4) == 0, Phase: PodPhase(r.IntN(3)),
-			Ready: r.IntN(2) == 0, Containers: []string{"main"}, Handover: handover, Rendering: Rendering(r.IntN(3)), Digest: strconv.Itoa(r.IntN(2)),
+			Ready: r.IntN(2) == 0, Containers: []string{"main"}, Handover: handover, Rendering: Rendering(r.IntN(3)), Manifest: strconv.Itoa(r.IntN(2)), Digest: strconv.Itoa(r.IntN(2)),
 		})
 	}
 	if r.IntN(3) > 0 {
 		w.Disk.Checkpoints = append(w.Disk.Checkpoints, Checkpoint{
 			Namespace: "ns", Name: name, Lineage: l, ParentUID: uid, Containers: []string{"main"}, Handover: handover,
-			HostPorts: handover == HandoverCreated, Digest: strconv.Itoa(r.IntN(2)), Outdated: r.IntN(4) == 0, Stored: File(r.IntN(3)), Active: File(r.IntN(3)),
+			HostPorts: handover == HandoverCreated, Manifest: strconv.Itoa(r.IntN(2)), Digest: strconv.Itoa(r.IntN(2)), Outdated: r.IntN(4) == 0, Stored: File(r.IntN(3)), Active: File(r.IntN(3)),
 		})
 	}
 	if r.IntN(2) == 0 {

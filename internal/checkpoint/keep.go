@@ -3,7 +3,8 @@ package checkpoint
 import "time"
 
 // save stores a checkpoint of the parent: at once if there is none, else only when the parent proved itself, because a
-// bad roll-out must not overwrite the last good one. What is active is not changed while it is needed.
+// bad roll-out must not overwrite the last good one. The manifest of what is active is not changed while it is needed;
+// its assets follow those of the parent, as a pod's volumes follow their Secret.
 func (s *step) save() {
 	p := s.parent
 	if s.unscheduled || p == nil || p.Phase != PodLive || p.Rendering != Rendered {
@@ -16,13 +17,20 @@ func (s *step) save() {
 			s.next.ReadySince = s.prev.ReadySince
 		}
 	}
-	switch c := s.current; {
-	case c == nil:
+	c := s.current
+	if c == nil {
 		if s.up(p.UID) {
 			s.saveParent(p, ReasonFirst)
 		}
-	case c.ParentUID == p.UID && c.Digest == p.Digest, !ready, s.active != nil && !s.self():
-	case c.ParentUID == p.UID, s.due(s.next.ReadySince.Add(s.policy.PromoteAfter)):
+		return
+	}
+	same := c.ParentUID == p.UID
+	switch {
+	case same && c.Digest == p.Digest:
+	case same && c.Manifest == p.Manifest:
+		s.saveParent(p, ReasonAssetsChanged)
+	case !ready || s.active != nil && !s.self():
+	case same || s.due(s.next.ReadySince.Add(s.policy.PromoteAfter)):
 		s.saveParent(p, ReasonParentChanged)
 	}
 }

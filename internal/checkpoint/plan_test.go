@@ -456,7 +456,37 @@ func TestRotatedSecretIsSavedAtOnce(t *testing.T) {
 	s := newStory(t).healthy()
 	s.stored(web, webUID)
 	s.parent(web, webUID).Digest = "another"
+	s.plan()
+	s.expect("save")
+}
+
+func TestRotatedSecretReachesAnActiveCheckpoint(t *testing.T) {
+	s := newStory(t)
+	s.stored(web, webUID)
+	s.powerCut()
+	s.kubeletRunsStatic()
+	s.healthy()
+	p := s.parent(web, webUID)
+	p.Digest = "another"
+	s.plan()
+	s.expect("save")
+	s.phase(web, Active, ReasonParentAbsent)
+	p.Digest, p.Manifest = "a third", "another manifest"
 	s.runs(webUID)
+	s.plan()
+	s.expect("withdraw") // the manifest of what runs is not changed
+}
+
+func TestChangedPodIsSavedWhenItIsReady(t *testing.T) {
+	s := newStory(t).healthy()
+	s.stored(web, webUID)
+	p := s.parent(web, webUID)
+	p.Digest, p.Manifest = "another", "another manifest"
+	s.container(webUID, ContainerRunning)
+	s.w.Managed[webUID] = Managed{}
+	s.plan()
+	s.expect()
+	s.w.Managed[webUID] = Managed{Ready: true}
 	s.plan()
 	s.expect("save")
 }

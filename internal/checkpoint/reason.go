@@ -39,6 +39,7 @@ const (
 const (
 	ReasonFirst            Reason = "first-checkpoint"  // every container of the parent runs, and nothing was stored
 	ReasonParentChanged    Reason = "parent-changed"    // what is stored is not the parent as it is now
+	ReasonAssetsChanged    Reason = "assets-changed"    // a Secret, a ConfigMap or a token of the parent has changed
 	ReasonFileLost         Reason = "file-lost"         // somebody else deleted or altered a file of ours
 	ReasonParentCreated    Reason = "parent-created"    // the parent's first container is created: it needs the port
 	ReasonParentAppeared   Reason = "parent-appeared"   // the parent's sandbox is there, and two copies must never run at once

@@ -184,12 +184,12 @@ func apply(w *World, a Action) {
 		}
 		c := &w.Disk.Checkpoints[at]
 		active := c.Active
-		if active == Intact && c.Digest != p.Digest {
+		if active == Intact && c.Manifest != p.Manifest {
 			active = Altered
 		}
 		*c = Checkpoint{
 			Namespace: p.Namespace, Name: p.Name, Lineage: p.Lineage, ParentUID: p.UID, Containers: p.Containers,
-			Handover: p.Handover, HostPorts: p.Handover == HandoverCreated, Digest: p.Digest, Stored: Intact, Active: active,
+			Handover: p.Handover, HostPorts: p.Handover == HandoverCreated, Manifest: p.Manifest, Digest: p.Digest, Stored: Intact, Active: active,
 		}
 	case Restore:
 		w.Disk.Checkpoints[at].Stored = Intact

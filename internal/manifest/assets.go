@@ -114,6 +114,9 @@ func Digest(manifest []byte, snapshot *Snapshot) string {
 	return combine(manifest, digests)
 }
 
+// ManifestDigest is what checkpoint.Checkpoint.Manifest will be of a checkpoint with this manifest.
+func ManifestDigest(manifest []byte) string { return combine(manifest, nil) }
+
 // Digest tells two snapshots apart: by paths, modes, owners and contents.
 func (s *Snapshot) Digest() string { return Digest(nil, s) }
 

@@ -57,6 +57,7 @@ func parse(manifest []byte, assetsDir string) (*record, error) {
 			Containers: Running(&pod),
 			Handover:   HandoverOf(&pod),
 			HostPorts:  TakesHostPorts(&pod),
+			Manifest:   ManifestDigest(manifest),
 		},
 	}
 	if !isComponent(r.name()) || !mayBeOurs(r.name()) {

@@ -19,7 +19,7 @@ func TestSaveAndActivate(t *testing.T) {
 	n.save("v1")
 	want := checkpoint.Checkpoint{
 		Namespace: "kube-system", Name: "web", Lineage: "kube-system/Pod/web", ParentUID: uid, Containers: []string{"web"},
-		Digest: Digest(n.manifest("v1"), n.snapshot()), Stored: checkpoint.Intact,
+		Manifest: ManifestDigest(n.manifest("v1")), Digest: Digest(n.manifest("v1"), n.snapshot()), Stored: checkpoint.Intact,
 	}
 	if diff := cmp.Diff(want, n.list()); diff != "" {
 		t.Error(diff)
