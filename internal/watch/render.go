@@ -20,7 +20,8 @@ type render struct {
 	references *manifest.References // nil: not read yet
 	referenced string               // the version of the pod for which they were read
 	result     manifest.Result
-	digest     string
+	manifest   string // digest of it
+	digest     string // of it and the assets
 	state      checkpoint.Rendering
 	complaint  string // the last that was logged of it: each is said once
 }
@@ -62,7 +63,7 @@ func (l *Loop) renderParent(pod *corev1.Pod, r *render) {
 	r.result = result
 	if err == nil {
 		delete(l.retries, name)
-		r.state, r.digest = checkpoint.Rendered, manifest.Digest(result.Manifest, snapshot)
+		r.state, r.manifest, r.digest = checkpoint.Rendered, manifest.ManifestDigest(result.Manifest), manifest.Digest(result.Manifest, snapshot)
 		l.logWarnings(pod, r)
 		return
 	}
@@ -183,6 +184,7 @@ func parentOf(pod *corev1.Pod, r *render) checkpoint.Parent {
 		Containers: manifest.Running(pod),
 		Handover:   manifest.HandoverOf(pod),
 		Rendering:  r.state,
+		Manifest:   r.manifest,
 		Digest:     r.digest,
 	}
 }
