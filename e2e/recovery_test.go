@@ -26,7 +26,7 @@ import (
 func TestRecovery(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
-	s := newSite(ctx, t)
+	s := newSite(ctx, t, lab.NodeOptions{})
 	before := s.testimonies(ctx, s.Web)
 
 	for _, part := range []struct {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pod-checkpointer/pod-checkpointer/e2e/lab"
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/site"
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/witness"
 )
@@ -17,10 +18,10 @@ type testSite struct {
 	timeline
 }
 
-func newSite(ctx context.Context, t *testing.T) *testSite {
+func newSite(ctx context.Context, t *testing.T, node lab.NodeOptions) *testSite {
 	s := &testSite{timeline: timeline{t, time.Now()}}
 	var err error
-	s.Site, err = site.Start(ctx, func(what string) { s.step(what, nil) })
+	s.Site, err = site.Start(ctx, node, func(what string) { s.step(what, nil) })
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()

@@ -50,7 +50,7 @@ var nasty = map[string]string{
 func TestValuesOfTheParent(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	s := newSite(ctx, t)
+	s := newSite(ctx, t, lab.NodeOptions{})
 	s.step("there is data", writeData())
 	s.step("the Secret is made", s.makeSecret(ctx))
 	s.step("workloads are applied", s.Apply(ctx, valueWorkloads))

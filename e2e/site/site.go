@@ -32,12 +32,14 @@ type Site struct {
 	*lab.Cluster
 	*lab.Node
 	Web, Gateway, Self string // names of the pods: on the pod network, on the host's, the checkpointer's own
+
+	node lab.NodeOptions
 }
 
 // Start brings one up, with every checkpoint stored and the checkpointer's own active. It tells of each step that is
 // done. What it returns is to be closed, also after an error.
-func Start(ctx context.Context, done func(what string)) (*Site, error) {
-	s := &Site{}
+func Start(ctx context.Context, node lab.NodeOptions, done func(what string)) (*Site, error) {
+	s := &Site{node: node}
 	for _, step := range []struct {
 		what string
 		do   func(context.Context) error
@@ -75,7 +77,7 @@ func (s *Site) startCluster(ctx context.Context) (err error) {
 }
 
 func (s *Site) startNode(ctx context.Context) (err error) {
-	s.Node, err = lab.StartNode(ctx, s.Cluster, lab.NodeOptions{})
+	s.Node, err = lab.StartNode(ctx, s.Cluster, s.node)
 	return err
 }
 
