@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-var exhaustive = flag.Bool("exhaustive", false, "let every single system call fail, also of those that only read")
+var exhaustive = flag.Bool("exhaustive", false, "let every single system call fail, also of those that only read; and live more lives")
 
 // faults are the ways in which system calls are made to fail. What only reads is among them: what can't be read must not
 // be taken for something that is not there.
