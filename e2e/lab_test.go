@@ -42,17 +42,26 @@ func (l timeline) step(what string, err error) {
 	l.t.Log(at)
 }
 
+// start brings up a cluster and a node. The test's end closes them, so that the
+// next test can start its own.
+func (l timeline) start(ctx context.Context) (*lab.Cluster, *lab.Node) {
+	l.t.Helper()
+	cluster, err := lab.StartCluster(ctx, lab.ClusterOptions{})
+	l.step("cluster is up", err)
+	l.t.Cleanup(func() { l.step("cluster is closed", cluster.Close(context.Background())) })
+	node, err := lab.StartNode(ctx, cluster, lab.NodeOptions{})
+	l.step("node is Ready", err)
+	l.t.Cleanup(func() { l.step("node is closed", node.Close(context.Background())) })
+	return cluster, node
+}
+
 // TestPowerCycle sees what the kubelet alone does: a static pod runs without the
 // API server, pods from the API come back once it's there, not before.
 func TestPowerCycle(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
 	l := timeline{t, time.Now()}
-	cluster, err := lab.StartCluster(ctx, lab.ClusterOptions{})
-	l.step("cluster is up", err)
-	node, err := lab.StartNode(ctx, cluster, lab.NodeOptions{})
-	l.step("node is Ready", err)
-
+	cluster, node := l.start(ctx)
 	l.step("witnesses are applied", cluster.Apply(ctx, witnesses))
 	l.step("host witness is ready", cluster.WaitDaemonSet(ctx, "default", "host-witness"))
 	l.step("pod witness is ready", cluster.WaitDaemonSet(ctx, "default", "pod-witness"))
@@ -88,8 +97,6 @@ func TestPowerCycle(t *testing.T) {
 	}
 	l.step("pod witness is back", podAnswers(ctx, cluster, node))
 	l.step("node is Ready again", node.WaitReady(ctx))
-	l.step("node is closed", node.Close(ctx))
-	l.step("cluster is closed", cluster.Close(ctx))
 }
 
 // podAnswers waits until the witness on the pod network answers.

@@ -22,13 +22,9 @@ func TestAPIServerOnNode(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
 	l := timeline{t, time.Now()}
-	cluster, err := lab.StartCluster(ctx, lab.ClusterOptions{})
-	l.step("cluster is up", err)
-	node, err := lab.StartNode(ctx, cluster, lab.NodeOptions{})
-	l.step("node is Ready", err)
-
+	cluster, node := l.start(ctx)
 	l.step("node is cut off", node.BlackHole())
-	_, err = cluster.Kubectl(ctx, "get", "nodes")
+	_, err := cluster.Kubectl(ctx, "get", "nodes")
 	l.step("the admin isn't", err)
 	l.step("kubelet is stopped", node.Kubelet.Stop(ctx))
 	l.step("kubelet is started", node.Kubelet.Start(ctx))
@@ -49,9 +45,6 @@ func TestAPIServerOnNode(t *testing.T) {
 	l.step("power on", node.PowerOn(ctx))
 	l.step("API answers", apiAnswers(ctx, cluster, node))
 	l.step("node is Ready", node.WaitReady(ctx))
-	l.step("node is closed", node.Close(ctx))
-	l.step("API address is the cluster's", cluster.MoveAPIToCluster())
-	l.step("cluster is closed", cluster.Close(ctx))
 }
 
 func apiAnswers(ctx context.Context, cluster *lab.Cluster, node *lab.Node) error {

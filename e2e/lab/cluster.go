@@ -4,6 +4,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -22,6 +23,8 @@ type Cluster struct {
 	machine machine
 	ca      *pki.Authority
 	client  kubernetes.Interface
+
+	apiOnNode bool // the node has APIAddress
 }
 
 // ClusterOptions change what StartCluster starts.
@@ -50,7 +53,10 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 	c.APIServer = c.component("kube-apiserver", httpOK("https://"+AdminAddress+":"+apiPort+"/readyz"), append(c.APIServerArgs(), o.APIServerArgs...))
 	c.ControllerManager = c.component("kube-controller-manager", httpOK("https://"+ClusterAddress+":10257/healthz"), c.controllerManagerArgs())
 	c.Scheduler = c.component("kube-scheduler", httpOK("https://"+ClusterAddress+":10259/healthz"), c.schedulerArgs())
-	return c, c.Start(ctx)
+	if err := c.Start(ctx); err != nil {
+		return nil, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
+	}
+	return c, nil
 }
 
 // Start starts the components that don't run, in order.
@@ -66,8 +72,8 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close kills the components and removes their data, so that another cluster
-// can be started.
+// Close kills the components, removes their data and takes the API server's
+// addresses back, so that another cluster can be started.
 func (c *Cluster) Close(ctx context.Context) error {
 	for _, component := range []*Component{c.Scheduler, c.ControllerManager, c.APIServer, c.Etcd} {
 		if !component.Running() {
@@ -76,6 +82,9 @@ func (c *Cluster) Close(ctx context.Context) error {
 		if err := component.Kill(ctx); err != nil {
 			return err
 		}
+	}
+	if err := c.MoveAPIToCluster(); err != nil {
+		return err
 	}
 	return os.RemoveAll(c.machine.elsewhere("etcd"))
 }

@@ -33,8 +33,12 @@ type process struct {
 	ended   chan struct{} // closed once cmd.Wait has returned
 }
 
-// Start starts the program and waits until it answers its health check.
+// Start starts the program and waits until it answers its health check. It's an
+// error if something answers already.
 func (c *Component) Start(ctx context.Context) error {
+	if c.ready(ctx) == nil {
+		return fmt.Errorf("%s, or another one, runs already", c.name)
+	}
 	p, err := c.launch()
 	if err != nil {
 		return err

@@ -18,11 +18,17 @@
 //		_, err = node.RunningContainer(ctx, "kube-system", "a-pod-"+lab.NodeName, "main")
 //		t, err := lab.WaitTestimony(ctx, lab.NodeAddress+":8080", "/etc/secret")
 //
-//		err = node.Close(ctx)     // or leave both: everything ends with the
-//		err = cluster.Close(ctx)  // process
+//		err = node.BlackHole()                          // or lose packets only,
+//		err = cluster.APIServer.Pause()                 // or hang the server,
+//		err = node.Kubelet.Kill(ctx)                    // or the kubelet
+//
+//		err = node.Close(ctx)     // before another test starts its own; at the
+//		err = cluster.Close(ctx)  // end of the process all ends anyway
 //	}
 //
-// A plain program calls [Enter] first in main, instead of [Main].
+// A plain program calls [Enter] first in main, instead of [Main]; see cmd/lab,
+// which runs a shell on a Ready node. For an API server in a pod of the node see
+// [Node.ImportAPIServer], [Cluster.APIServerArgs] and [Cluster.MoveAPIToNode].
 //
 // Both run the program again in namespaces of its own (package isolate). There,
 // /etc and /var/lib are overlays, /run and /var/log are empty, the host name is

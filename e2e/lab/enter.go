@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/binaries"
@@ -61,6 +62,8 @@ func Enter(prepare ...Prepare) {
 		Setup:  func(r isolate.Run) error { return machine{r}.setUp() },
 		Failed: saveLogs,
 	})
+	// containerd starts shims by name, and people want kubectl and crictl.
+	os.Setenv("PATH", strings.Join(append(binaries.Dirs(), os.Getenv("PATH")), ":"))
 }
 
 func possible() error {

@@ -4,11 +4,11 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/binaries"
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/pki"
@@ -33,6 +33,8 @@ type Node struct {
 
 	machine machine
 	cluster *Cluster
+
+	blackHole bool // see BlackHole
 }
 
 // NodeOptions change what StartNode starts.
@@ -48,9 +50,6 @@ type NodeOptions struct {
 // Ready.
 func StartNode(ctx context.Context, c *Cluster, o NodeOptions) (*Node, error) {
 	n := &Node{machine: machine{run}, cluster: c}
-	if err := n.configure(o); err != nil {
-		return nil, fmt.Errorf("configure the node: %w", err)
-	}
 	n.Containerd = &Component{
 		name:  "containerd",
 		args:  []string{binaries.Path("containerd"), "--config=" + containerdConfig},
@@ -66,21 +65,26 @@ func StartNode(ctx context.Context, c *Cluster, o NodeOptions) (*Node, error) {
 		}, o.KubeletArgs...),
 		ready: httpOK("http://127.0.0.1:10248/healthz"),
 	}
-	// containerd starts shims, and the shims start runc.
-	path := strings.Join(append(binaries.Dirs(), os.Getenv("PATH")), ":")
-	if err := os.Setenv("PATH", path); err != nil {
-		return nil, err
+	if err := n.firstStart(ctx, o); err != nil {
+		return nil, errors.Join(err, n.Close(context.WithoutCancel(ctx)))
+	}
+	return n, nil
+}
+
+func (n *Node) firstStart(ctx context.Context, o NodeOptions) error {
+	if err := n.configure(o); err != nil {
+		return fmt.Errorf("configure the node: %w", err)
 	}
 	if err := n.Containerd.Start(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if err := n.importLabImages(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if err := n.Kubelet.Start(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	return n, n.waitFirstReady(ctx)
+	return n.waitFirstReady(ctx)
 }
 
 func (n *Node) configure(o NodeOptions) error {

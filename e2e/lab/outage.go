@@ -5,12 +5,24 @@ package lab
 // BlackHole drops every packet between the node with its pods and APIAddress,
 // in both directions and without a word, as a broken link does. Connections
 // stay open until somebody's patience ends. AdminAddress isn't concerned.
-func (n *Node) BlackHole() error { return n.dropAPI("-I") }
+func (n *Node) BlackHole() error {
+	if n.blackHole {
+		return nil
+	}
+	n.blackHole = true
+	return dropAPI("-I")
+}
 
 // EndBlackHole lets the packets pass again.
-func (n *Node) EndBlackHole() error { return n.dropAPI("-D") }
+func (n *Node) EndBlackHole() error {
+	if !n.blackHole {
+		return nil
+	}
+	n.blackHole = false
+	return dropAPI("-D")
+}
 
-func (n *Node) dropAPI(action string) error {
+func dropAPI(action string) error {
 	return each(command,
 		"iptables "+action+" OUTPUT -d "+APIAddress+" -j DROP",
 		"iptables "+action+" INPUT -s "+APIAddress+" -j DROP",
@@ -22,11 +34,19 @@ func (n *Node) dropAPI(action string) error {
 // MoveAPIToNode gives APIAddress and AdminAddress to the node, for an API
 // server that runs in a pod there.
 func (c *Cluster) MoveAPIToNode() error {
+	if c.apiOnNode {
+		return nil
+	}
+	c.apiOnNode = true
 	return moveAPI(c.machine.clusterCommand, clusterDevice, command, nodeDevice)
 }
 
 // MoveAPIToCluster undoes MoveAPIToNode.
 func (c *Cluster) MoveAPIToCluster() error {
+	if !c.apiOnNode {
+		return nil
+	}
+	c.apiOnNode = false
 	return moveAPI(command, nodeDevice, c.machine.clusterCommand, clusterDevice)
 }
 

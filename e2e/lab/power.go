@@ -38,8 +38,12 @@ func (n *Node) PowerOn(ctx context.Context) error {
 	return n.Kubelet.Start(ctx)
 }
 
-// Close cuts the power and wipes the disk, so that another node can be started.
+// Close cuts the power, wipes the disk and ends a black hole, so that another
+// node can be started.
 func (n *Node) Close(ctx context.Context) error {
+	if err := n.EndBlackHole(); err != nil {
+		return err
+	}
 	if err := n.PowerCut(ctx); err != nil {
 		return err
 	}
