@@ -84,7 +84,7 @@ func (l *Loop) save(a checkpoint.Action) error {
 	if err != nil {
 		return err
 	}
-	r.result, r.digest = result, manifest.Digest(result.Manifest, snapshot)
+	r.rendered(result, snapshot)
 	return l.Store.Save(result.Manifest, snapshot)
 }
 

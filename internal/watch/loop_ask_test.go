@@ -12,6 +12,7 @@ import (
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/kubelet"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
 )
 
 // Regression: each answer led to the next question.
@@ -103,6 +104,27 @@ func TestOrphanIsStoppedBeforeItsPortIsNeeded(t *testing.T) {
 	})
 }
 
+// Regression: a runtime that stops a sandbox, or says so, and still lists it was told to stop it without end.
+func TestSandboxThatStaysIsStoppedMoreAndMoreSlowly(t *testing.T) {
+	onNode(t, func(n *node) {
+		db := daemonPod("db")
+		db.Annotations[manifest.AnnotationHandover] = "exclusive"
+		n.healthy(db)
+		n.boot(nil)
+		sandbox := checkpoint.Sandbox{ID: "orphan", UID: "uid-db", Namespace: db.Namespace, Name: db.Name, Ready: true}
+		n.loop.RuntimeSandboxes.Put(kubelet.RuntimeFacts{State: checkpoint.RuntimeKnown, Sandboxes: []checkpoint.Sandbox{sandbox}})
+		n.unsynced()
+		n.apiGone()
+		n.pass(10 * time.Minute)
+		if stops := len(n.runtime.stopped); stops < 30 || stops > 100 {
+			t.Errorf("stopped %d times", stops)
+		}
+		n.wantNoFile(n.active(db))
+		n.running()
+		n.wantFile(n.active(db))
+	})
+}
+
 func TestSteadyStateIsSilent(t *testing.T) {
 	onNode(t, func(n *node) {
 		var pods []*corev1.Pod
@@ -152,7 +174,13 @@ func TestShutdownAtAnyMomentLeavesNothingRunning(t *testing.T) {
 			web := withEnv(daemonPod("web"))
 			n.cluster.set(func(c *fakeCluster) { c.hang = i%2 == 0 })
 			n.healthy(web)
-			n.boot(nil) // ends what ran before
+			n.stop()
+			n.cluster.set(func(c *fakeCluster) {
+				if c.open != 0 {
+					t.Errorf("%d questions outlive the loop", c.open)
+				}
+			})
+			n.boot(nil)
 		}
 	})
 }

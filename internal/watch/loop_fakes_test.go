@@ -27,6 +27,7 @@ type fakeCluster struct {
 	value   string // of every key of every ConfigMap
 	err     error
 	hang    bool
+	open    int // calls that have not returned
 }
 
 func (c *fakeCluster) set(change func(*fakeCluster)) {
@@ -44,8 +45,10 @@ func (c *fakeCluster) asked(call string) int {
 func (c *fakeCluster) answer(ctx context.Context, call string) error {
 	c.mu.Lock()
 	c.calls[call]++
+	c.open++
 	hang, err := c.hang, c.err
 	c.mu.Unlock()
+	defer c.set(func(c *fakeCluster) { c.open-- })
 	if hang {
 		<-ctx.Done()
 		return ctx.Err()

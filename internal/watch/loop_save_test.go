@@ -77,6 +77,9 @@ func TestVolumeThatCantBeReadIsReadLater(t *testing.T) {
 		n.mount(web, "one")
 		n.pass(30 * time.Second)
 		n.wantFile(n.stored(web))
+		if loud := logged(line.isLoud); len(loud) != 3 { // and the save, and the transition
+			t.Errorf("logged %+v", loud)
+		}
 	})
 }
 

@@ -60,14 +60,13 @@ func (l *Loop) renderParent(pod *corev1.Pod, r *render) {
 	}
 	r.version, r.stale = pod.ResourceVersion, false
 	result, snapshot, err := l.convert(pod, r)
-	r.result = result
 	if err == nil {
 		delete(l.retries, name)
-		r.state, r.manifest, r.digest = checkpoint.Rendered, manifest.ManifestDigest(result.Manifest), manifest.Digest(result.Manifest, snapshot)
+		r.rendered(result, snapshot)
 		l.logWarnings(pod, r)
 		return
 	}
-	r.state = checkpoint.RenderingUnknown
+	r.state, r.result = checkpoint.RenderingUnknown, result
 	if refusal := (*manifest.Refusal)(nil); errors.As(err, &refusal) {
 		r.state = checkpoint.Refused
 	} else if pod.Status.Phase == corev1.PodRunning {
@@ -75,6 +74,11 @@ func (l *Loop) renderParent(pod *corev1.Pod, r *render) {
 		l.retries.failed(name)
 	}
 	l.logRefusal(pod, r, err)
+}
+
+func (r *render) rendered(result manifest.Result, snapshot *manifest.Snapshot) {
+	r.state, r.result = checkpoint.Rendered, result
+	r.manifest, r.digest = manifest.ManifestDigest(result.Manifest), manifest.Digest(result.Manifest, snapshot)
 }
 
 // convert makes the manifest and reads the assets of a parent as they are now.
