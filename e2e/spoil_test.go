@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/lab"
@@ -28,15 +29,19 @@ func spoil(ctx context.Context, s *testSite, pod, container string) {
 		{"truncated", func() error { return os.Truncate(path, 0) }},
 		{"overwritten", func() error { return os.WriteFile(path, []byte("{}"), 0o600) }},
 	} {
-		before := s.container(ctx, pod, container)
-		begin := time.Now()
-		s.step(spoiling.how, spoiling.do())
-		took, err := restored(path, want, begin)
-		s.step(fmt.Sprintf("restored %.1f ms after it was %s", float64(took.Microseconds())/1000, spoiling.how), err)
-		if took > time.Second {
-			s.t.Errorf("restored after %v, want a second at most", took)
+		var all []time.Duration
+		for range 3 { // the middle one counts: another user of the disk may hold up one sync for long
+			before := s.container(ctx, pod, container)
+			begin := time.Now()
+			s.step(spoiling.how, spoiling.do())
+			took, err := restored(path, want, begin)
+			s.step(fmt.Sprintf("restored %.1f ms after it was %s", float64(took.Microseconds())/1000, spoiling.how), err)
+			all = append(all, took)
+			s.report(ctx, pod, container, before)
 		}
-		s.report(ctx, pod, container, before)
+		if slices.Sort(all); all[1] > time.Second {
+			s.t.Errorf("%s: restored after %v, want a second at most", spoiling.how, all)
+		}
 	}
 }
 
@@ -68,10 +73,10 @@ func (s *testSite) container(ctx context.Context, pod, container string) string 
 }
 
 // report says whether the kubelet restarted the static pod. It decides within its housekeeping period of 2 s, so that
-// three of those are waited for.
+// two of those are waited for.
 func (s *testSite) report(ctx context.Context, pod, container, before string) {
 	s.t.Helper()
-	decided := time.Now().Add(6 * time.Second)
+	decided := time.Now().Add(4 * time.Second)
 	restarted := false
 	err := lab.Wait(ctx, "the kubelet's decision", func(ctx context.Context) error {
 		if c, err := s.RunningContainer(ctx, site.Namespace, site.Static(pod), container); err == nil {
