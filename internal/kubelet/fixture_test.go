@@ -22,12 +22,17 @@ const patience = 30 * time.Second
 type journal struct {
 	mu    sync.Mutex
 	lines []string
+	more  chan struct{} // closed and replaced at each line, once somebody waits
 }
 
 func (j *journal) Write(line []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lines = append(j.lines, string(line))
+	if j.more != nil {
+		close(j.more)
+		j.more = nil
+	}
 	return len(line), nil
 }
 
@@ -59,6 +64,29 @@ func (j *journal) count(t *testing.T, text string) (n int) {
 		}
 	}
 	return n
+}
+
+// holds says whether text was logged, in any field.
+func (j *journal) holds(text string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.ContainsFunc(j.lines, func(line string) bool { return strings.Contains(line, text) })
+}
+
+// await waits until text was logged.
+func (j *journal) await(t *testing.T, text string) {
+	t.Helper()
+	for !j.holds(text) {
+		j.mu.Lock()
+		if j.more == nil {
+			j.more = make(chan struct{})
+		}
+		more := j.more
+		j.mu.Unlock()
+		if !j.holds(text) {
+			receive(t, more, "log line that says "+text)
+		}
+	}
 }
 
 // reports is what a source has reported. Its report never blocks, as that of the agent.
