@@ -30,16 +30,22 @@ type access struct {
 	watching  *rest.RESTClient // its requests tell how the server answers
 	reading   *rest.RESTClient
 	transport *http.Transport
-	digest    [sha256.Size]byte // of those files
+	made      origin
+}
+
+// origin tells whether the files that an access was made of have changed.
+type origin struct {
+	files  []string
+	digest [sha256.Size]byte // of their contents
 }
 
 // open makes an access of the files as they are now.
 func (c *Client) open() (*access, error) {
-	config, digest, err := readKubeconfig(c.config.Kubeconfig)
+	config, made, err := readKubeconfig(c.config.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	opened := &access{digest: digest}
+	opened := &access{made: made}
 	if opened.transport, err = transportFor(config); err == nil {
 		opened.reading, err = clientFor(config, opened.transport)
 	}
@@ -52,47 +58,55 @@ func (c *Client) open() (*access, error) {
 	return opened, nil
 }
 
-// readKubeconfig reads a kubeconfig with all that it names, and what would tell a later change of any of it.
-func readKubeconfig(path string) (config *rest.Config, digest [sha256.Size]byte, err error) {
+// readKubeconfig reads a kubeconfig with all that it names. The files that it names are not read again later: client-go
+// would look at some of them, but only every five minutes, and it would go on using its connection.
+func readKubeconfig(path string) (*rest.Config, origin, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, digest, fmt.Errorf("no usable kubeconfig at %s, which is where the node's own credential is expected; --kubeconfig names another: %w", path, err)
+		return nil, origin{}, fmt.Errorf("no usable kubeconfig at %s, which is where the node's own credential is expected; --kubeconfig names another: %w", path, err)
 	}
-	config, err = clientcmd.BuildConfigFromFlags("", path) // by its path, because the files that it names may be relative to it
-	if err == nil {
-		err = inline(&config.TLSClientConfig)
-	}
+	config, err := clientcmd.BuildConfigFromFlags("", path) // by its path, because the files that it names may be relative to it
 	if err != nil {
-		return nil, digest, unusable(path, err)
+		return nil, origin{}, unusable(path, err)
 	}
-	tls := config.TLSClientConfig
-	return config, sha256.Sum256(bytes.Join([][]byte{data, tls.CAData, tls.CertData, tls.KeyData}, nil)), nil
+	made, contents := origin{files: []string{path}}, [][]byte{data}
+	for _, named := range []struct {
+		file *string
+		data *[]byte
+	}{{&config.CAFile, &config.CAData}, {&config.CertFile, &config.CertData}, {&config.KeyFile, &config.KeyData}} {
+		if *named.file == "" || len(*named.data) > 0 {
+			continue
+		}
+		if data, err = os.ReadFile(*named.file); err != nil {
+			return nil, origin{}, unusable(path, err)
+		}
+		if len(data) == 0 { // without data, and without the name, the system's authorities would be trusted
+			return nil, origin{}, unusable(path, fmt.Errorf("%s is empty", *named.file))
+		}
+		made.files, contents = append(made.files, *named.file), append(contents, data)
+		*named.file, *named.data = "", data
+	}
+	made.digest = digest(contents)
+	return config, made, nil
 }
 
 func unusable(path string, err error) error {
 	return fmt.Errorf("the kubeconfig %s can't be used; --kubeconfig names another: %w", path, err)
 }
 
-// inline reads the files that a kubeconfig names, so that a later change of one can be told. client-go would look at
-// some of them again itself, but only every five minutes, and it would go on using its connection.
-func inline(tls *rest.TLSClientConfig) error {
-	for _, named := range []struct {
-		file *string
-		data *[]byte
-	}{{&tls.CAFile, &tls.CAData}, {&tls.CertFile, &tls.CertData}, {&tls.KeyFile, &tls.KeyData}} {
-		if *named.file == "" || len(*named.data) > 0 {
-			continue
-		}
-		data, err := os.ReadFile(*named.file)
+func digest(contents [][]byte) [sha256.Size]byte { return sha256.Sum256(bytes.Join(contents, nil)) }
+
+// unchanged says whether the files are as they were. One that can't be read has changed.
+func (o origin) unchanged() bool {
+	contents := make([][]byte, len(o.files))
+	for i, file := range o.files {
+		data, err := os.ReadFile(file)
 		if err != nil {
-			return err
+			return false
 		}
-		if len(data) == 0 { // without data, and without the name, the system's authorities would be trusted
-			return fmt.Errorf("%s is empty", *named.file)
-		}
-		*named.file, *named.data = "", data
+		contents[i] = data
 	}
-	return nil
+	return digest(contents) == o.digest
 }
 
 func transportFor(config *rest.Config) (*http.Transport, error) {
@@ -138,8 +152,7 @@ func (c *Client) refresh() bool {
 	c.mu.Lock()
 	before := c.access
 	c.mu.Unlock()
-	_, digest, err := readKubeconfig(c.config.Kubeconfig)
-	if err == nil && digest == before.digest {
+	if before.made.unchanged() {
 		return false
 	}
 	opened, err := c.open()

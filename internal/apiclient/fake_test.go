@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +28,7 @@ type fakeAPI struct {
 	history     []past
 	asked       []string // "LIST version", "WATCHLIST version", "WATCH version"
 	noWatchList bool     // as before 1.34
+	stuck       bool     // it does not end watches in their time
 	// instead, if set, answers in place of the above, unless it returns false.
 	instead func(http.ResponseWriter, *http.Request) bool
 }
@@ -194,10 +196,19 @@ func (f *fakeAPI) watch(w http.ResponseWriter, r *http.Request, kind string, ini
 	}()
 	w.Header().Set("Content-Type", "application/json")
 	out := json.NewEncoder(w)
+	seconds, _ := strconv.Atoi(r.URL.Query().Get("timeoutSeconds"))
+	timeout := time.Duration(seconds) * time.Second
+	if f.stuck {
+		timeout = 1 << 62
+	}
+	end := time.NewTimer(timeout)
+	defer end.Stop()
 	for {
 		w.(http.Flusher).Flush()
 		select {
 		case <-r.Context().Done():
+			return
+		case <-end.C:
 			return
 		case event, ok := <-events:
 			if !ok || out.Encode(event) != nil {

@@ -3,6 +3,7 @@ package apiclient
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/rs/zerolog"
 	"k8s.io/klog/v2"
@@ -14,7 +15,7 @@ func LogThrough(log zerolog.Logger) {
 	klog.SetSlogLogger(slog.New(quiet{zerolog.NewSlogHandler(log)}))
 }
 
-// quiet lowers every record to debug.
+// quiet lowers every record to debug, and leaves the time to the agent's logger.
 type quiet struct{ slog.Handler }
 
 func (q quiet) Enabled(ctx context.Context, _ slog.Level) bool {
@@ -22,7 +23,7 @@ func (q quiet) Enabled(ctx context.Context, _ slog.Level) bool {
 }
 
 func (q quiet) Handle(ctx context.Context, record slog.Record) error {
-	record.Level = slog.LevelDebug
+	record.Level, record.Time = slog.LevelDebug, time.Time{}
 	return q.Handler.Handle(ctx, record)
 }
 

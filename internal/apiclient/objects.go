@@ -111,7 +111,7 @@ func (c *Client) reference(ctx context.Context, need manifest.Reference, refs *m
 // keep reads one object into the map, by its name, if it exists.
 func keep[T runtime.Object](ctx context.Context, c *Client, resource string, need manifest.Reference, into map[string]T, object T) error {
 	err := c.get(ctx, resource, need.Namespace, need.Name, object)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) { // the latter: not by an API server
 		return nil
 	}
 	if err == nil {
