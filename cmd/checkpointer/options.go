@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -13,6 +16,9 @@ import (
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
 )
+
+// unixScheme begins the address of a socket.
+const unixScheme = "unix://"
 
 // options are the flags of `checkpointer run`.
 type options struct {
@@ -70,24 +76,29 @@ func (o *options) validate() error {
 	if o.nodeName == "" {
 		return errors.New("no node name: set --node-name, or NODE_NAME from the pod's spec.nodeName")
 	}
-	if len(o.namespaces) == 0 {
-		return errors.New("--namespaces is empty: name at least one namespace")
+	if len(o.namespaces) == 0 || slices.Contains(o.namespaces, "") {
+		return fmt.Errorf("--namespaces must name at least one namespace, and none that is empty, not %q", strings.Join(o.namespaces, ","))
 	}
-	for flag, path := range map[string]string{
+	paths := map[string]string{
 		"kubeconfig": o.kubeconfig, "kubelet-dir": o.kubeletDir, "manifests-dir": o.dirs.Manifests,
 		"inactive-dir": o.dirs.Inactive, "assets-dir": o.dirs.Assets, "lock-file": o.lockFile,
-	} {
-		if !filepath.IsAbs(path) {
-			return fmt.Errorf("--%s must be an absolute path, not %q", flag, path)
+	}
+	for _, flag := range slices.Sorted(maps.Keys(paths)) {
+		if !filepath.IsAbs(paths[flag]) {
+			return fmt.Errorf("--%s must be an absolute path, not %q", flag, paths[flag])
 		}
 	}
-	for flag, d := range map[string]time.Duration{
+	delays := map[string]time.Duration{
 		"checkpoint-grace-period": o.policy.Grace, "api-timeout": o.policy.APITimeout, "settle": o.policy.Settle,
 		"stuck-after": o.policy.StuckAfter, "promote-after": o.policy.PromoteAfter,
-	} {
-		if d < 0 {
-			return fmt.Errorf("--%s must not be negative, as %v is", flag, d)
+	}
+	for _, flag := range slices.Sorted(maps.Keys(delays)) {
+		if delays[flag] < 0 {
+			return fmt.Errorf("--%s must not be negative, as %v is", flag, delays[flag])
 		}
+	}
+	if path, ok := strings.CutPrefix(o.runtimeEndpoint, unixScheme); o.runtimeEndpoint != "" && (!ok || !filepath.IsAbs(path)) {
+		return fmt.Errorf("--container-runtime-endpoint must be a socket, as unix:///path, not %q", o.runtimeEndpoint)
 	}
 	if o.runtimeTimeout <= 0 {
 		return fmt.Errorf("--runtime-request-timeout must be more than nothing, not %v", o.runtimeTimeout)

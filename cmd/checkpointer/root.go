@@ -18,13 +18,19 @@ var version = "devel"
 // lookupEnv is os.LookupEnv, or a test's.
 type lookupEnv func(string) (string, bool)
 
-// execute runs the command line and returns the exit code. An error is one line on stderr.
+// execute runs the command line and returns the exit code. An error is one line on stderr. One that comes before a
+// command has begun is about the command line.
 func execute(ctx context.Context, args []string, env lookupEnv, stdout, stderr io.Writer) int {
 	root := newRootCommand(env)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	begun := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
 	err := root.ExecuteContext(ctx)
+	if err != nil && !begun {
+		err = usage(err)
+	}
 	if err != nil {
 		fmt.Fprintln(stderr, "checkpointer:", err)
 	}
@@ -37,7 +43,6 @@ func newRootCommand(env lookupEnv) *cobra.Command {
 	root.Short = "Keep the annotated pods of this node alive when no API server can be reached"
 	root.Long = root.Short + ".\n\nWithout a command it runs the agent, as `checkpointer run` does."
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.AddCommand(newRunCommand(env), newRenderCommand(), newCopyEnvCommand(), newVersionCommand())
 	return root
 }
@@ -69,7 +74,7 @@ func kubernetesVersion() string {
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage(fmt.Errorf("unknown command or argument %q; %s --help lists what there is", args[0], cmd.Root().Name()))
+		return fmt.Errorf("unknown command or argument %q; %s --help lists what there is", args[0], cmd.Root().Name())
 	}
 	return nil
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,7 +47,6 @@ func newRunCommand(env lookupEnv) *cobra.Command {
 
 // run is the agent. It returns nil when ctx ends, and an error when this node can't be worked on.
 func run(ctx context.Context, o options, log zerolog.Logger) error {
-	log.Info().Str("version", version).Strs("namespaces", o.namespaces).Msg("starting")
 	if err := kubelet.CheckDir(o.kubeletDir); err != nil {
 		return err
 	}
@@ -53,13 +54,11 @@ func run(ctx context.Context, o options, log zerolog.Logger) error {
 	if err != nil {
 		return err
 	}
-	endpoint := o.runtimeEndpoint
-	if endpoint == "" {
-		if endpoint, err = kubelet.FindRuntimeEndpoint(); err != nil {
-			return err
-		}
-		log.Info().Str("endpoint", endpoint).Msg("container runtime found")
+	endpoint, err := findRuntime(o.runtimeEndpoint)
+	if err != nil {
+		return err
 	}
+	log.Info().Str("version", version).Strs("namespaces", o.namespaces).Str("runtime", endpoint).Msg("starting")
 	unlock, err := lock(ctx, o.lockFile, log)
 	if err != nil || ctx.Err() != nil {
 		return err
@@ -101,6 +100,20 @@ func run(ctx context.Context, o options, log zerolog.Logger) error {
 	sources.Wait()
 	log.Info().Msg("stopped")
 	return nil
+}
+
+// findRuntime is the endpoint of the container runtime: the given one, else the one that there is.
+func findRuntime(endpoint string) (string, error) {
+	if endpoint == "" {
+		return kubelet.FindRuntimeEndpoint()
+	}
+	path := strings.TrimPrefix(endpoint, unixScheme)
+	if info, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("no container runtime at %s, as --container-runtime-endpoint says: %w", path, err)
+	} else if info.Mode().Type() != os.ModeSocket {
+		return "", fmt.Errorf("no container runtime at %s, as --container-runtime-endpoint says: it is no socket", path)
+	}
+	return endpoint, nil
 }
 
 // lock waits until this copy is the one that acts. The other copy, the DaemonSet's or the static one, stands by here.
