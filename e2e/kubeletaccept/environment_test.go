@@ -23,8 +23,8 @@ import (
 func sameEnvironment(t *testing.T, j *judgment) {
 	t.Helper()
 	withAPI := map[string]string{"KUBERNETES_SERVICE_HOST": options.ServiceHost, "KUBERNETES_SERVICE_PORT": options.ServicePort}
-	want := &environments{pod: j.parent, refs: j.refs, services: withAPI}
-	got := &environments{pod: j.decoded}
+	want := &environments{pod: j.parent, parent: j.parent, refs: j.refs, services: withAPI}
+	got := &environments{pod: j.decoded, parent: j.parent}
 	for _, asset := range j.result.Assets {
 		for name, content := range asset.Files {
 			got.files = t.TempDir()
@@ -60,6 +60,7 @@ func sameEnvironment(t *testing.T, j *judgment) {
 // parser and the field paths, are the kubelet's own.
 type environments struct {
 	pod      *corev1.Pod
+	parent   *corev1.Pod // pod itself, or what it is a checkpoint of
 	refs     manifest.References
 	services map[string]string
 	files    string // directory of the emptyDir with the variables
@@ -143,7 +144,7 @@ func (e *environments) field(path string) (string, error) {
 	case "spec.serviceAccountName":
 		return e.pod.Spec.ServiceAccountName, nil
 	case "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs":
-		return known[path+fmt.Sprint(e.pod.Spec.HostNetwork)], nil
+		return address(path, e.parent), nil
 	}
 	return fieldpath.ExtractFieldPathAsString(e.pod, path)
 }

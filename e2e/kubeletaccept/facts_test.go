@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/probe"
 	"k8s.io/kubernetes/pkg/scheduler/util"
@@ -52,8 +53,54 @@ func facts(j *judgment) []string {
 			wrong("it has the annotation %s", key)
 		}
 	}
+	problems = append(problems, keptFacts(j)...)
 	problems = append(problems, containerFacts(j)...)
 	return append(problems, volumeFacts(j)...)
+}
+
+// keptFacts compares what means the same without an API server.
+func keptFacts(j *judgment) []string {
+	var problems []string
+	same := func(what string, want, got any) {
+		if !equality.Semantic.DeepEqual(want, got) {
+			problems = append(problems, fmt.Sprintf("%s: %v is not %v", what, got, want))
+		}
+	}
+	type kept struct {
+		Grace, User, Options, DNS, Names, Priority any
+	}
+	of := func(spec *corev1.PodSpec) kept {
+		return kept{
+			Grace:    spec.TerminationGracePeriodSeconds,
+			User:     []any{spec.SecurityContext, spec.HostUsers, spec.ShareProcessNamespace},
+			Options:  []any{spec.OS},
+			DNS:      []any{spec.DNSPolicy, spec.DNSConfig, spec.HostAliases},
+			Names:    []any{spec.Subdomain, spec.SetHostnameAsFQDN, spec.HostnameOverride},
+			Priority: []any{spec.PriorityClassName, spec.Priority, spec.PreemptionPolicy},
+		}
+	}
+	same("spec", of(&j.parent.Spec), of(&j.decoded.Spec))
+	same("tolerations", j.parent.Spec.Tolerations, j.decoded.Spec.Tolerations[:min(len(j.parent.Spec.Tolerations), len(j.decoded.Spec.Tolerations))])
+	decoded := make(map[string]*corev1.Container)
+	var order, decodedOrder []string
+	visit(j.decoded, func(c *corev1.Container) {
+		decoded[c.Name] = c
+		decodedOrder = append(decodedOrder, c.Name)
+	})
+	visit(j.parent, func(parent *corev1.Container) {
+		order = append(order, parent.Name)
+		want, got := parent.DeepCopy(), decoded[parent.Name].DeepCopy()
+		for _, c := range []*corev1.Container{want, got} { // what is compared elsewhere, or may differ
+			c.Ports, c.Env, c.EnvFrom, c.Resources, c.ResizePolicy, c.ImagePullPolicy = nil, nil, nil, corev1.ResourceRequirements{}, nil, ""
+			c.LivenessProbe, c.ReadinessProbe, c.StartupProbe, c.Lifecycle = nil, nil, nil, nil
+			for i := range c.VolumeMounts {
+				c.VolumeMounts[i].ReadOnly = false
+			}
+		}
+		same("container "+parent.Name, want, got)
+	})
+	same("order", order, decodedOrder[len(decodedOrder)-len(order):])
+	return problems
 }
 
 func containerFacts(j *judgment) []string {
@@ -122,11 +169,25 @@ func volumeFacts(j *judgment) []string {
 	if !maps.Equal(paths, assets) {
 		wrong("its volumes are %v and its assets %v", paths, assets)
 	}
+	decoded := make(map[string]corev1.Volume)
+	for _, v := range j.decoded.Spec.Volumes {
+		decoded[v.Name] = v
+	}
+	readOnly := maps.Clone(paths)
+	for _, v := range j.parent.Spec.Volumes {
+		got, ok := decoded[v.Name]
+		if ok && (v.HostPath != nil || v.EmptyDir != nil || v.NFS != nil) && !equality.Semantic.DeepEqual(got, v) {
+			wrong("volume %s is not what it was", v.Name)
+		}
+		if claim := v.PersistentVolumeClaim; ok && claim != nil && claim.ReadOnly && (got.NFS == nil || !got.NFS.ReadOnly) {
+			readOnly[v.Name] = v.Name
+		}
+	}
 	used := make(map[string]bool)
 	visit(j.decoded, func(c *corev1.Container) {
 		for _, mount := range c.VolumeMounts {
 			used[mount.Name] = true
-			if paths[mount.Name] != "" && !mount.ReadOnly {
+			if readOnly[mount.Name] != "" && !mount.ReadOnly {
 				wrong("container %s can write to %s", c.Name, mount.Name)
 			}
 		}

@@ -59,10 +59,10 @@ func (g *generator) afterCreation() {
 	pod.Finalizers = several(g, 1, func() string { return "example.com/finalizer" })
 	pod.ManagedFields = several(g, 1, func() metav1.ManagedFieldsEntry { return metav1.ManagedFieldsEntry{Manager: "kubelet"} })
 	if g.chance(0.8) {
-		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, HostIP: "192.0.2.7", HostIPs: []corev1.HostIP{{IP: "192.0.2.7"}, {IP: "2001:db8::7"}}}
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, HostIP: "192.0.2.8", HostIPs: []corev1.HostIP{{IP: "192.0.2.8"}, {IP: "2001:db8::8"}}}
 		pod.Status.PodIP, pod.Status.PodIPs = "10.1.2.3", []corev1.PodIP{{IP: "10.1.2.3"}}
 		if pod.Spec.HostNetwork {
-			pod.Status.PodIP, pod.Status.PodIPs = "192.0.2.7", []corev1.PodIP{{IP: "192.0.2.7"}}
+			pod.Status.PodIP, pod.Status.PodIPs = "192.0.2.8", []corev1.PodIP{{IP: "192.0.2.8"}}
 		}
 	}
 	if g.chance(0.1) {
