@@ -8,23 +8,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// allDecisions pairs every type whose fields are decided about with the decisions.
+// allDecisions pairs every type whose fields are decided about with the decisions. The title is the documentation's.
 var allDecisions = []struct {
+	title     string
 	of        any
 	decisions decisions
 }{
-	{metav1.ObjectMeta{}, objectMetaFields},
-	{corev1.PodSpec{}, podSpecFields},
-	{corev1.Container{}, containerFields},
-	{corev1.EphemeralContainerCommon{}, containerFields},
-	{corev1.VolumeMount{}, volumeMountFields},
-	{corev1.EnvFromSource{}, envFromFields},
-	{corev1.EnvVar{}, envFields},
-	{corev1.EnvVarSource{}, envSourceFields},
-	{corev1.VolumeSource{}, volumeFields},
-	{corev1.ProjectedVolumeSource{}, projectedFields},
-	{corev1.VolumeProjection{}, projectionFields},
-	{corev1.PersistentVolumeSource{}, persistentVolumeFields},
+	{"Metadata", metav1.ObjectMeta{}, objectMetaFields},
+	{"The pod", corev1.PodSpec{}, podSpecFields},
+	{"Containers: init, sidecar and regular", corev1.Container{}, containerFields},
+	{"", corev1.EphemeralContainerCommon{}, containerFields}, // all of it goes, with the pod's field ephemeralContainers
+	{"Volume mounts", corev1.VolumeMount{}, volumeMountFields},
+	{"Variables: envFrom", corev1.EnvFromSource{}, envFromFields},
+	{"Variables: env", corev1.EnvVar{}, envFields},
+	{"Variables: sources", corev1.EnvVarSource{}, envSourceFields},
+	{"Volumes", corev1.VolumeSource{}, volumeFields},
+	{"Projected volumes", corev1.ProjectedVolumeSource{}, projectedFields},
+	{"Projections", corev1.VolumeProjection{}, projectionFields},
+	{"PersistentVolumes behind claims", corev1.PersistentVolumeSource{}, persistentVolumeFields},
 }
 
 // A field of a later Kubernetes version fails here until somebody has decided what becomes of it.
