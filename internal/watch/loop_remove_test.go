@@ -157,3 +157,38 @@ func TestRemovalIsGivenUpWhileTheApiServerIsNotThere(t *testing.T) {
 		})
 	}
 }
+
+func TestUnscheduledAgentLeavesNoFile(t *testing.T) {
+	onNode(t, func(n *node) {
+		n.boot(func(c *Config) { c.SelfNamespace, c.SelfName = "kube-system", "agent-x7k2p" })
+		agent, web := daemonPod("agent"), withVolume(daemonPod("web"))
+		n.mount(web, "one")
+		n.healthy(agent, web)
+		n.wantFile(n.active(agent))
+		n.wantFile(n.stored(web))
+
+		logged := n.since()
+		n.healthy(web) // the label that scheduled the agent is taken off
+		n.pass(2 * n.loop.Config.Policy.Grace)
+		var removed []string
+		for _, l := range logged(isDone) {
+			if l.Action == "remove" {
+				removed = append(removed, l.Pod)
+			}
+		}
+		if len(removed) != 2 || removed[1] != "kube-system/agent-x7k2p" {
+			t.Errorf("removed %q; the own is to go last", removed)
+		}
+		if plans := n.pass(time.Hour); plans > 2 {
+			t.Errorf("%d plans when all is done", plans)
+		}
+		n.diskChanged()
+		for _, pod := range []*corev1.Pod{agent, web} {
+			n.wantNoFile(n.active(pod))
+			n.wantNoFile(n.stored(pod))
+		}
+		if left, err := os.ReadDir(n.dirs.Assets); err != nil || len(left) != 0 {
+			t.Errorf("assets are left: %v, %v", left, err)
+		}
+	})
+}
