@@ -40,15 +40,15 @@ func handoverWord(pod *corev1.Pod) string {
 	}
 }
 
-// hasExclusiveData says whether the pod is one of a StatefulSet or uses a claim. A plain hostPath does not count: node
-// agents share those with their successors in every rolling update.
+// hasExclusiveData says whether the pod is one of a StatefulSet or writes to a claim. A plain hostPath does not count:
+// node agents share those with their successors in every rolling update.
 func hasExclusiveData(pod *corev1.Pod) bool {
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "StatefulSet" {
 		return true
 	}
 	used := usedVolumes(&pod.Spec)
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.PersistentVolumeClaim != nil && used[v.Name]
+		return v.PersistentVolumeClaim != nil && !v.PersistentVolumeClaim.ReadOnly && used[v.Name]
 	})
 }
 
