@@ -57,6 +57,8 @@ func (s *step) remove() bool {
 		return false
 	case s.self() && s.othersLeft():
 		return false // our own goes last
+	case s.self():
+		s.removeSelf()
 	case s.active != nil:
 		s.removing(ReasonRemovalStopping)
 		s.next.wasActive = true
@@ -71,6 +73,18 @@ func (s *step) remove() bool {
 		}
 	}
 	return true
+}
+
+// removeSelf does all of it in one plan: once our own manifest is withdrawn, the kubelet ends whoever would go on.
+func (s *step) removeSelf() {
+	s.removing(ReasonRemovalConfirmed)
+	for i := range s.checkpoints {
+		c := &s.checkpoints[i]
+		if c.Active != Missing {
+			s.emit(Action{Kind: Withdraw, Reason: ReasonRemovalConfirmed}, c)
+		}
+		s.emit(Action{Kind: Remove, Reason: ReasonRemovalConfirmed}, c)
+	}
 }
 
 func (s *step) removing(reason Reason) {

@@ -428,13 +428,31 @@ func TestUnscheduledCheckpointerRemovesEverythingAndItselfLast(t *testing.T) {
 	s.plan()
 	s.expect("remove")
 	s.plan()
+	s.expect("withdraw", "remove") // at once: the kubelet ends us now
+	s.pass(time.Hour)
+	s.expect() // though the parents are still there
+}
+
+func TestOwnSuccessorIsActiveBeforeTheOldOneGoes(t *testing.T) {
+	s := newStory(t).healthy()
+	s.p.Self = selfLin
+	s.stored(selfLin, selfUID).Active = Intact
+	s.kubeletRunsStatic()
+	s.parent(selfLin, "self-2")
+	s.runs("self-2")
+	s.plan()
+	s.pass(s.p.PromoteAfter - 1)
+	s.expect()
+	s.pass(1)
+	s.expect("save", "activate")
+	s.plan()
 	s.expect("withdraw")
 	s.kubeletRunsStatic()
 	s.plan()
-	s.pass(s.p.Confirm)
 	s.expect("remove")
-	s.pass(time.Hour)
-	s.expect() // though the parents are still there
+	if c := s.w.Disk.Checkpoints; len(c) != 1 || c[0].ParentUID != "self-2" || c[0].Active != Intact {
+		t.Fatalf("on disk: %+v", c)
+	}
 }
 
 func TestSuccessorReplacesTheCheckpointOnlyWhenItProvedItself(t *testing.T) {

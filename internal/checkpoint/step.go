@@ -70,6 +70,9 @@ func (s *step) stayActive() {
 		if s.active.Active != Intact {
 			s.emit(Action{Kind: Activate, Reason: ReasonFileLost}, s.active)
 		}
+		if s.self() && s.current != s.active && s.current.Active != Intact {
+			s.emit(Action{Kind: Activate, Reason: ReasonSelf}, s.current) // a successor's, before the other one goes
+		}
 		return
 	}
 	s.next.Phase = Leaving
