@@ -40,8 +40,9 @@ func newNode(t *testing.T, podsAPI bool) *node {
 // watch starts the sources of the agent.
 func (n *node) watch(t *testing.T) {
 	t.Helper()
-	source(t, func(ctx context.Context) { n.pods.Run(ctx, n.add) })
 	source(t, func(ctx context.Context) { NewVolumes(n.pods, n.log.logger()).Run(ctx, func(checkpoint.UID) {}) })
+	receive(t, n.pods.kick, "watch of the kubelet's directories")
+	source(t, func(ctx context.Context) { n.pods.Run(ctx, n.add) })
 }
 
 func (n *node) start(t *testing.T) (stop func()) {
@@ -133,7 +134,6 @@ func TestBrokenStreamIsUnknownAtOnce(t *testing.T) {
 	if facts := n.awaitState(t, checkpoint.KubeletUnknown); facts.Managed != nil {
 		t.Errorf("unknown, and yet managed is %v", facts.Managed)
 	}
-
 	n.kubelet.restart()
 	n.start(t)
 	n.awaitState(t, checkpoint.KubeletUnsynced)
@@ -174,8 +174,10 @@ func TestKubeletWithoutPodsAPIIsAbsentAndLeftAlone(t *testing.T) {
 
 	// An upgrade of the kubelet.
 	n.kubelet.sync(podOf("a"))
-	must(t, os.Mkdir(filepath.Join(n.dir, "pods-api"), 0o750))
-	n.start(t)
+	staged := filepath.Join(n.dir, "staged")
+	must(t, os.Mkdir(staged, 0o750))
+	serve(t, filepath.Join(staged, "pods-api.sock"), func(s grpc.ServiceRegistrar) { podsv1.RegisterPodsServer(s, n.kubelet) })
+	must(t, os.Rename(staged, n.pods.directory)) // with the socket in it: no other event tells
 	n.awaitManaged(t, "a")
 	if got := n.log.count(t, "no Pods API"); got != 1 {
 		t.Errorf("%d log lines about one absence", got)
