@@ -19,7 +19,7 @@ demo: build ## Bring up a real node, cut its power, watch the pods come back (ro
 	@cd e2e && go run ./cmd/demo
 
 .PHONY: test
-test: check race e2e ## Everything: what CI runs
+test: check race accept e2e ## Everything: what CI runs
 
 .PHONY: check
 check: ## The fast loop: vet, staticcheck, gofumpt, unit tests
@@ -41,9 +41,17 @@ build: ## The static binary, bin/checkpointer
 image: build ## The container image of the Dockerfile, as an archive that any runtime imports: bin/image.tar
 	@cd e2e && go run ./cmd/image -name $(IMAGE) -out ../bin/image.tar
 
+.PHONY: accept
+accept: ## The kubelet's own code must accept every manifest that we make
+	@cd e2e/kubeletaccept && go vet ./... && go test -count=1 -timeout 30m ./...
+
 .PHONY: e2e
 e2e: build ## End-to-end tests on a real kubelet, containerd and API server (root, Linux)
-	@cd e2e && go vet ./... && go test -count=1 -timeout 60m -v ./...
+	@cd e2e && go vet ./... && go test -count=1 -timeout 60m -p 1 -v ./...
+
+.PHONY: e2e-all
+e2e-all: ## The same, with 50 power cuts in the middle of saves
+	@POWER_CUTS=50 $(MAKE) e2e
 
 .PHONY: bench
 bench: ## Benchmarks

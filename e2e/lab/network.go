@@ -55,7 +55,8 @@ func (m machine) network() error {
 		return err
 	}
 	dnat := " -d " + ServiceAddress + " -p tcp --dport 443 -j DNAT --to-destination " + APIAddress + ":" + apiPort
-	if err := each(command,
+	if err := each(
+		command,
 		"unshare --net="+m.netns()+" true",
 		"ip link set lo up",
 		"ip link add "+nodeDevice+" type veth peer name "+clusterDevice,
@@ -71,7 +72,8 @@ func (m machine) network() error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
 		return err
 	}
-	return each(m.clusterCommand,
+	return each(
+		m.clusterCommand,
 		"ip link set lo up",
 		"ip addr add "+ClusterAddress+"/24 dev "+clusterDevice,
 		"ip link set "+clusterDevice+" up",

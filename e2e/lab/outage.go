@@ -23,7 +23,8 @@ func (n *Node) EndBlackHole() error {
 }
 
 func dropAPI(action string) error {
-	return each(command,
+	return each(
+		command,
 		"iptables "+action+" OUTPUT -d "+APIAddress+" -j DROP",
 		"iptables "+action+" INPUT -s "+APIAddress+" -j DROP",
 		"iptables "+action+" FORWARD -d "+APIAddress+" -j DROP",
@@ -53,13 +54,15 @@ func (c *Cluster) MoveAPIToCluster() error {
 // moveAPI also makes both sides forget who had the addresses.
 func moveAPI(from runner, fromDevice string, to runner, toDevice string) error {
 	for _, address := range []string{APIAddress, AdminAddress} {
-		if err := each(from,
+		if err := each(
+			from,
 			"ip addr del "+address+"/32 dev "+fromDevice,
 			"ip neigh flush to "+address,
 		); err != nil {
 			return err
 		}
-		if err := each(to,
+		if err := each(
+			to,
 			"ip neigh flush to "+address,
 			"ip addr add "+address+"/32 dev "+toDevice,
 		); err != nil {

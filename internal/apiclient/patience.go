@@ -23,7 +23,8 @@ const (
 func newPatience() *patience {
 	p := &patience{backoff: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(250*time.Millisecond), backoff.WithMultiplier(1.3),
-		backoff.WithRandomizationFactor(0.2), backoff.WithMaxInterval(longestThen), backoff.WithMaxElapsedTime(0))}
+		backoff.WithRandomizationFactor(0.2), backoff.WithMaxInterval(longestThen), backoff.WithMaxElapsedTime(0),
+	)}
 	p.reset()
 	return p
 }

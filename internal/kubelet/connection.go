@@ -25,7 +25,8 @@ func dial(endpoint string, options ...grpc.DialOption) (*grpc.ClientConn, error)
 
 func newBackoff() *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(longestWait), backoff.WithMaxElapsedTime(0))
+		backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(longestWait), backoff.WithMaxElapsedTime(0),
+	)
 }
 
 // pause waits for d, or less if it is woken or ctx ends. It says whether it was woken.

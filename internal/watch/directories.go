@@ -27,7 +27,8 @@ func NewDirectories(log zerolog.Logger, paths ...string) *Directories {
 // to changed misses nothing: the watch is in place before the call.
 func (d *Directories) Run(ctx context.Context, changed func()) {
 	retry := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(10*time.Second), backoff.WithMaxElapsedTime(0))
+		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(10*time.Second), backoff.WithMaxElapsedTime(0),
+	)
 	said := ""
 	for ctx.Err() == nil {
 		err := d.watch(ctx, retry, changed)

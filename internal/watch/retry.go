@@ -25,7 +25,8 @@ func (r retries) of(name string) *retry {
 	held := r[name]
 	if held == nil || time.Since(held.at) > forgiven {
 		held = &retry{backoff: backoff.NewExponentialBackOff(
-			backoff.WithInitialInterval(250*time.Millisecond), backoff.WithMaxInterval(15*time.Second), backoff.WithMaxElapsedTime(0))}
+			backoff.WithInitialInterval(250*time.Millisecond), backoff.WithMaxInterval(15*time.Second), backoff.WithMaxElapsedTime(0),
+		)}
 		r[name] = held
 	}
 	return held

@@ -42,7 +42,8 @@ func run(command []string) error {
 		command = []string{"bash"}
 	}
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = append(os.Environ(),
+	cmd.Env = append(
+		os.Environ(),
 		"KUBECONFIG="+cluster.AdminKubeconfig(),
 		"CONTAINER_RUNTIME_ENDPOINT=unix://"+lab.ContainerdSocket,
 	)
