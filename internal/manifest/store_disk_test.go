@@ -189,6 +189,31 @@ func TestImmutableFile(t *testing.T) {
 	n.wantFiles(checkpoint.Intact, checkpoint.Intact)
 }
 
+// A removal that can't be finished is not undone by a save that could not be either.
+func TestRemovalAfterAnUnfinishedSave(t *testing.T) {
+	needRoot(t)
+	n := newNodeIn(t, t.TempDir())
+	n.mountVolumes()
+	n.restart()
+	n.save("v1")
+	next, err := parse(n.manifest("v2"), n.dirs.Assets)
+	must(t, err)
+	must(t, n.store.inAssets(func(root *os.Root) error {
+		a := assetDir{root, next.base()}
+		return newCommit(next, n.snapshot(), a).write(a)
+	}))
+	held := n.asset("config/mnt/inner")
+	setFlags(t, held, 0x10)
+	err = n.store.Remove("kube-system", "web")
+	n.restart()
+	if c := n.list(); err == nil || c.Name != "" {
+		t.Errorf("came back as %+v; removal: %v", c, err)
+	}
+	setFlags(t, held, 0)
+	n.restart()
+	n.wantNothingLeft()
+}
+
 func setFlags(t testing.TB, path string, flags uint32) {
 	t.Helper()
 	f, err := os.Open(path)

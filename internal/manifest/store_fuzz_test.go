@@ -74,7 +74,8 @@ func FuzzNames(f *testing.F) {
 		data, err := json.Marshal(corev1.Pod{
 			TypeMeta: metav1.TypeMeta{Kind: "Pod"},
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace, Name: name, Annotations: map[string]string{AnnotationCheckpointOf: name},
+				Namespace: namespace, Name: name,
+				Annotations: map[string]string{AnnotationCheckpointOf: name, AnnotationLineage: "lineage"},
 			},
 			Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{
 				HostPath: &corev1.HostPathVolumeSource{Path: filepath.Join(n.dirs.Assets, namespace+"_"+name, volume)},

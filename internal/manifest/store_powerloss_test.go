@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 )
@@ -63,51 +64,65 @@ func (root *inode) apply(t testing.TB, c call) {
 	}
 }
 
-// loss chooses what of the unsynced survives.
-type loss struct {
-	names, contents func() bool
+// pending are the entries that no fsync has made certain yet: as "<directory>/<name>".
+func (root *inode) pending(dir string) (names []string) {
+	all := maps.Clone(root.dur)
+	maps.Copy(all, root.entries)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if root.dur[name] != root.entries[name] {
+			names = append(names, path.Join(dir, name))
+		}
+		if f := all[name]; f.entries != nil {
+			names = append(names, f.pending(path.Join(dir, name))...)
+		}
+	}
+	return slices.Compact(names)
 }
 
-func always() bool { return true }
-func never() bool  { return false }
+// loss is one way to lose what was not fsynced.
+type loss struct {
+	survive  map[string]bool // of the pending entries
+	contents bool            // whether contents and modes of files do
+}
 
-// losses are the ways to lose it: none at all is a killed process. The last are some of all mixtures.
-func losses(seed uint64) map[string]loss {
-	all := map[string]loss{
-		"killed":                  {always, always},
-		"all unsynced is lost":    {never, never},
-		"names without contents":  {always, never},
-		"contents without names":  {never, always},
-		"the first mixture of it": {},
-		"another mixture of it":   {},
-	}
-	for name, l := range all {
-		if l.names == nil {
-			random := rand.New(rand.NewPCG(seed, uint64(len(name))))
-			coin := func() bool { return random.IntN(2) == 0 }
-			all[name] = loss{coin, coin}
+// losses are all the ways to lose the pending entries, or some if there are too many of them; each with and without the
+// contents. One that loses nothing is what a killed process leaves.
+func (root *inode) losses(seed uint64) (all []loss) {
+	pending := root.pending("")
+	random := rand.New(rand.NewPCG(seed, 0))
+	for subset := range 1 << min(len(pending), 4) {
+		survive := make(map[string]bool)
+		for i, name := range pending {
+			if i < 4 {
+				survive[name] = subset>>i&1 == 1
+			} else {
+				survive[name] = random.IntN(2) == 1
+			}
 		}
+		all = append(all, loss{survive, true}, loss{survive, false})
 	}
 	return all
 }
 
-// write makes the directory dir what survives of d.
-func (l loss) write(t testing.TB, d *inode, dir string) {
+func (l loss) String() string {
+	return fmt.Sprintf("entries that survive: %v, contents: %v", l.survive, l.contents)
+}
+
+// write makes the directory at what survives of d, which is called dir.
+func (l loss) write(t testing.TB, d *inode, at, dir string) {
 	t.Helper()
-	names := maps.Clone(d.dur)
-	for name := range names {
-		if d.entries[name] != names[name] && l.names() {
-			delete(names, name)
+	all := maps.Clone(d.dur)
+	maps.Copy(all, d.entries)
+	for name := range all {
+		f, file := d.dur[name], filepath.Join(at, name)
+		if l.survive[path.Join(dir, name)] { // an entry is the old or the new one: a rename is atomic
+			f = d.entries[name]
 		}
-	}
-	for name, f := range d.entries {
-		if d.dur[name] != f && l.names() {
-			names[name] = f
+		if f == nil {
+			continue
 		}
-	}
-	for name, f := range names {
-		file, mode, data := filepath.Join(dir, name), f.mode, f.data
-		if !l.contents() {
+		mode, data := f.mode, f.data
+		if !l.contents {
 			mode, data = f.durMode, f.durData
 		}
 		switch {
@@ -116,7 +131,7 @@ func (l loss) write(t testing.TB, d *inode, dir string) {
 			continue
 		case f.entries != nil:
 			must(t, os.Mkdir(file, 0o700))
-			l.write(t, f, file)
+			l.write(t, f, file, path.Join(dir, name))
 		default:
 			must(t, os.WriteFile(file, []byte(data), 0o600))
 		}
@@ -151,15 +166,19 @@ func TestCutAtEverySystemCall(t *testing.T) {
 	cuts := 0
 	for i, c := range calls {
 		root.apply(t, c)
-		for name, l := range losses(uint64(i)) {
-			if !t.Run(fmt.Sprintf("%s/%d %s, %s", c.step, i, c.name, name), func(t *testing.T) {
-				n.t = t
+		t.Run(fmt.Sprintf("%s/%d", c.step, i), func(t *testing.T) {
+			n.t = t
+			var l loss
+			defer func() {
+				if t.Failed() {
+					t.Logf("cut after %s; %s", c, l)
+				}
+			}()
+			for _, l = range root.losses(uint64(i)) {
+				cuts++
 				n.wantRecovery(root, l, steps[c.step])
-			}) {
-				t.Log(c)
 			}
-			cuts++
-		}
+		})
 	}
 	t.Logf("%d cuts at %d system calls", cuts, len(calls))
 }
@@ -171,7 +190,7 @@ func (n *node) wantRecovery(root *inode, l loss, at int) {
 	for _, dir := range []string{n.dirs.Manifests, n.dirs.Inactive, n.dirs.Assets} {
 		must(t, os.RemoveAll(dir))
 	}
-	l.write(t, root, n.dir)
+	l.write(t, root, n.dir, "")
 	n.wantVolumesOfActive()
 	n.restart()
 	before, now := step{}, step{}

@@ -42,9 +42,9 @@ func parse(manifest []byte, assetsDir string) (*record, error) {
 	if err := json.Unmarshal(manifest, &pod); err != nil {
 		return nil, err
 	}
-	parent := pod.Annotations[AnnotationCheckpointOf]
-	if pod.Kind != "Pod" || pod.Namespace == "" || parent == "" {
-		return nil, errors.New("not the manifest of a checkpoint")
+	parent, lineage := pod.Annotations[AnnotationCheckpointOf], pod.Annotations[AnnotationLineage]
+	if pod.Kind != "Pod" || pod.Namespace == "" || parent == "" || lineage == "" {
+		return nil, errors.New("not the manifest of a checkpoint of ours")
 	}
 	r := &record{
 		manifest: manifest,
@@ -52,7 +52,7 @@ func parse(manifest []byte, assetsDir string) (*record, error) {
 		checkpoint: checkpoint.Checkpoint{
 			Namespace:  pod.Namespace,
 			Name:       parent,
-			Lineage:    checkpoint.Lineage(pod.Annotations[AnnotationLineage]),
+			Lineage:    checkpoint.Lineage(lineage),
 			ParentUID:  checkpoint.UID(pod.Annotations[AnnotationParentUID]),
 			Containers: Running(&pod),
 			Handover:   HandoverOf(&pod),

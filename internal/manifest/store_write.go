@@ -11,7 +11,7 @@ import (
 
 // Save makes manifest and its assets the stored checkpoint: the assets first, durably, so that no manifest is ever there
 // without them. What is so already is not written. While the checkpoint is active, its containers see new assets as they
-// would see a change of the volume.
+// would see a change of the volume. A predecessor's checkpoint of the same parent is removed.
 func (s *Store) Save(manifest []byte, snapshot *Snapshot) error {
 	r, err := parse(manifest, s.dirs.Assets)
 	if err != nil {
@@ -20,6 +20,13 @@ func (s *Store) Save(manifest []byte, snapshot *Snapshot) error {
 	if names := r.differences(snapshot); len(names) > 0 {
 		return fmt.Errorf("the manifest and the snapshot disagree about the volumes %q", names)
 	}
+	if err := s.save(r, snapshot); err != nil {
+		return err
+	}
+	return s.removePredecessor(podName{r.checkpoint.Namespace, r.checkpoint.Name})
+}
+
+func (s *Store) save(r *record, snapshot *Snapshot) error {
 	return s.withAssets(r, func(a assetDir) error {
 		last := s.records[r.name()]
 		if last == nil {
