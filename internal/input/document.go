@@ -20,11 +20,20 @@ type document struct {
 	data  []byte
 }
 
-// split cuts an input into its documents. JSON is YAML too, but several JSON objects in a row are not.
+// split cuts an input into its documents. Several JSON objects in a row are no YAML; what begins with a brace may be YAML
+// all the same.
 func split(data []byte) ([]document, error) {
-	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
-		return splitJSON(trimmed)
+	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 || trimmed[0] != '{' {
+		return splitYAML(data)
 	}
+	documents, err := splitJSON(data)
+	if err != nil && (len(documents) == 0 || bytes.Contains(data, []byte("\n---"))) {
+		return splitYAML(data)
+	}
+	return documents, err
+}
+
+func splitYAML(data []byte) ([]document, error) {
 	var documents []document
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for i := 1; ; i++ {
@@ -32,10 +41,10 @@ func split(data []byte) ([]document, error) {
 		if errors.Is(err, io.EOF) {
 			return documents, nil
 		}
-		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", i, oneLine(err))
+		var converted []byte
+		if err == nil {
+			converted, err = yaml.YAMLToJSONStrict(text)
 		}
-		converted, err := yaml.YAMLToJSONStrict(text)
 		if err != nil {
 			return nil, fmt.Errorf("document %d: %w", i, oneLine(err))
 		}
@@ -45,6 +54,7 @@ func split(data []byte) ([]document, error) {
 	}
 }
 
+// splitJSON returns the documents in front of an error too.
 func splitJSON(data []byte) ([]document, error) {
 	var documents []document
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -55,7 +65,7 @@ func splitJSON(data []byte) ([]document, error) {
 			return documents, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", i, oneLine(err))
+			return documents, fmt.Errorf("document %d: %w", i, oneLine(err))
 		}
 		documents = append(documents, document{strconv.Itoa(i), raw})
 	}
