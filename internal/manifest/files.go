@@ -79,10 +79,7 @@ func makeRoom(root *os.Root, name string) error {
 	if err != nil || !info.IsDir() {
 		return ignoreMissing(err)
 	}
-	if err := root.Remove(name); err != nil {
-		return fmt.Errorf("a directory is in the place of a file of ours; move it away: %w", err)
-	}
-	return nil
+	return root.Remove(name)
 }
 
 // removeFile makes sure that there is no name, durably.

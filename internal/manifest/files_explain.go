@@ -37,6 +37,8 @@ func (e *diskError) remedy() string {
 		return " (the disk fails: see the kernel's log)"
 	case syscall.EPERM:
 		return " (not even root may: lsattr shows whether something here is immutable)"
+	case syscall.ENOTEMPTY:
+		return " (a directory that holds something is in the place of a file of ours: move it away)"
 	case syscall.EACCES:
 		return " (the checkpointer must run as root, and no security module forbid it)"
 	default:

@@ -130,10 +130,9 @@ func (s *Store) adopt(dir *os.Root) error {
 	return err
 }
 
-// The directories are opened for each operation, because one may be removed, made again or mounted over, and a handle
-// would stay with the old one.
-
-// inManifests never makes the static pod directory: a kubelet that lacks it reads another.
+// inManifests calls do with the static pod directory. Like the others it is opened for each operation, because it may be
+// removed, made again or mounted over, and a handle would stay with the old one. It is never made: a kubelet that lacks
+// it reads another.
 func (s *Store) inManifests(do func(*os.Root) error) error {
 	root, err := os.OpenRoot(s.dirs.Manifests)
 	if err != nil {

@@ -38,7 +38,7 @@ var damages = map[string]struct {
 	}, checkpoint.Altered},
 	"an empty directory": {func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o755)) }, checkpoint.Altered},
 	"a symlink": {func(path string) error {
-		target := path + ".precious"
+		target := filepath.Join(filepath.Dir(path), ".precious") // hidden, or it would be a second manifest of the pod
 		return errors.Join(os.Rename(path, target), os.Symlink(target, path))
 	}, checkpoint.Altered},
 	"a dangling symlink": {func(path string) error { return errors.Join(os.Remove(path), os.Symlink("nowhere", path)) }, checkpoint.Altered},

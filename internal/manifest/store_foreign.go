@@ -3,8 +3,10 @@ package manifest
 import (
 	"bytes"
 	"cmp"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,15 +17,15 @@ import (
 // podName names a static pod; the kubelet adds the node's name to it.
 type podName struct{ namespace, name string }
 
-// foreign is somebody else's file in the static pod directory.
+// foreign is a file in the static pod directory that is not where one of ours should be.
 type foreign struct {
 	stamp   stamp
 	settled bool
 	pod     podName // zero: no pod
 }
 
-// Foreign names the files in the static pod directory, as last listed, that are not ours and declare the same pod as the
-// checkpoint. The kubelet would run now one and now the other.
+// Foreign names the files in the static pod directory, as last listed, that declare the same pod as the checkpoint and are
+// not its manifest: somebody else's, or a copy of ours. The kubelet would run now one and now the other.
 func (s *Store) Foreign(namespace, name string) []string {
 	r := s.records[FileName(namespace, name)]
 	if r == nil {
@@ -46,34 +48,53 @@ func (s *Store) lookForeign(manifests *os.Root) error {
 	}
 	seen := make(map[string]foreign)
 	for _, name := range names {
-		if strings.HasPrefix(name, ".") { // the kubelet ignores it
+		r := s.records[name]
+		if strings.HasPrefix(name, ".") || r != nil && !r.active.foreign { // the kubelet ignores it, or it is ours
 			continue
 		}
-		if r := s.records[name]; r != nil && !r.active.foreign {
-			continue
+		if f, err := look(manifests, name, s.foreign[name]); err == nil {
+			seen[name] = f
 		}
-		info, err := manifests.Lstat(name)
-		if err != nil {
-			continue
-		}
-		f := foreign{stamp: stampOf(info)}
-		if last := s.foreign[name]; last.settled && last.stamp == f.stamp {
-			f = last
-		} else if data, err := readFile(manifests, name); err == nil {
-			f.settled = f.stamp.settled(time.Now())
-			f.pod = declaredPod(data)
-		}
-		seen[name] = f
 	}
 	s.foreign = seen
 	return nil
 }
 
-// declaredPod names the pod that a manifest of somebody else declares; zero for one with the mark of a checkpoint, and
-// for what is no pod.
-func declaredPod(data []byte) podName {
+// look reads a manifest, unless it is still what it was. It follows a symlink as the kubelet does.
+func look(dir *os.Root, name string, last foreign) (foreign, error) {
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return foreign{}, err
+	}
+	if info.Mode().Type() == fs.ModeSymlink {
+		target, err := filepath.EvalSymlinks(filepath.Join(dir.Name(), name))
+		if err != nil {
+			return foreign{}, err
+		}
+		root, err := os.OpenRoot(filepath.Dir(target))
+		if err != nil {
+			return foreign{}, err
+		}
+		defer root.Close()
+		return look(root, filepath.Base(target), last)
+	}
+	now := foreign{stamp: stampOf(info)}
+	if last.settled && last.stamp == now.stamp {
+		return last, nil
+	}
+	data, err := readFile(dir, name)
+	if err != nil {
+		return foreign{}, err
+	}
+	now.settled = now.stamp.settled(time.Now())
+	now.pod, _ = declaredPod(data)
+	return now, nil
+}
+
+// declaredPod names the pod that a manifest declares, zero if it declares none, and says whether it has our mark.
+func declaredPod(data []byte) (pod podName, marked bool) {
 	if !bytes.Contains(data, []byte("kind")) || !bytes.Contains(data, []byte("Pod")) {
-		return podName{} // spare the parser what is noise
+		return podName{}, false // spare the parser what is noise
 	}
 	var object struct {
 		Kind     string `json:"kind"`
@@ -84,11 +105,9 @@ func declaredPod(data []byte) podName {
 		} `json:"metadata"`
 	}
 	if err := yaml.Unmarshal(data, &object); err != nil || object.Kind != "Pod" {
-		return podName{}
+		return podName{}, false
 	}
-	if _, ours := object.Metadata.Annotations[AnnotationCheckpointOf]; ours {
-		return podName{}
-	}
+	_, marked = object.Metadata.Annotations[AnnotationCheckpointOf]
 	// k8s.io/kubernetes/pkg/kubelet/config.applyDefaults: a static pod without a namespace is in "default".
-	return podName{cmp.Or(object.Metadata.Namespace, "default"), object.Metadata.Name}
+	return podName{cmp.Or(object.Metadata.Namespace, "default"), object.Metadata.Name}, marked
 }

@@ -16,23 +16,29 @@ func TestForeignManifests(t *testing.T) {
 	n := newNode(t)
 	n.save("v1")
 	others := map[string]string{
-		"web.yaml":              "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  namespace: kube-system\n",
-		"web.yaml.bak":          "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  namespace: kube-system\n",
-		"other.yaml":            "apiVersion: v1\nkind: Pod\nmetadata:\n  name: other\n  namespace: kube-system\n",
-		"web-in-default.json":   `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"}}`,
-		"noise_and-more.json":   "kind Pod {{{",
-		".hidden.yaml":          "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  namespace: kube-system\n",
-		"kube-system-gone.json": predecessorManifest("gone"),
-		".pod-checkpointer.txt": "not ours, though it almost looks so",
+		"web.yaml":                  "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  namespace: kube-system\n",
+		"web.yaml.bak":              "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  namespace: kube-system\n",
+		"other.yaml":                "apiVersion: v1\nkind: Pod\nmetadata:\n  name: other\n  namespace: kube-system\n",
+		"web-in-default.json":       `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"}}`,
+		"noise_and-more.json":       "kind Pod {{{",
+		"kube-system_web.json.orig": string(n.manifest("v0")),
+		".hidden.yaml":              "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  namespace: kube-system\n",
+		"kube-system-gone.json":     predecessorManifest("gone"),
+		".pod-checkpointer.txt":     "not ours, though it almost looks so",
 	}
 	for name, data := range others {
 		must(t, os.WriteFile(filepath.Join(n.dirs.Manifests, name), []byte(data), 0o644))
 	}
+	target := filepath.Join(n.dir, "linked.yaml")
+	must(t, os.Rename(filepath.Join(n.dirs.Manifests, "web.yaml.bak"), target))
+	must(t, os.Symlink(target, filepath.Join(n.dirs.Manifests, "web.yaml.bak")))
+	must(t, os.Symlink("nowhere", filepath.Join(n.dirs.Manifests, "dangling")))
 	before := tree(t, n.dirs.Manifests)
 
 	n.list()
-	if got, want := n.store.Foreign("kube-system", "web"), []string{"web.yaml", "web.yaml.bak"}; !slices.Equal(got, want) {
-		t.Errorf("foreign: %q, want %q", got, want)
+	same := []string{"kube-system_web.json.orig", "web.yaml", "web.yaml.bak"}
+	if got := n.store.Foreign("kube-system", "web"); !slices.Equal(got, same) {
+		t.Errorf("foreign: %q, want %q", got, same)
 	}
 	if err := n.store.Activate("kube-system", "web"); err == nil || !strings.Contains(err.Error(), "web.yaml.bak") {
 		t.Errorf("activated beside a foreign manifest of the same pod: %v", err)
@@ -43,8 +49,9 @@ func TestForeignManifests(t *testing.T) {
 		t.Error(diff)
 	}
 
-	must(t, os.Remove(filepath.Join(n.dirs.Manifests, "web.yaml")))
-	must(t, os.Remove(filepath.Join(n.dirs.Manifests, "web.yaml.bak")))
+	for _, name := range same {
+		must(t, os.Remove(filepath.Join(n.dirs.Manifests, name)))
+	}
 	n.activate()
 	n.wantFiles(checkpoint.Intact, checkpoint.Intact)
 }

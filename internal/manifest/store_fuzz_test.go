@@ -52,7 +52,7 @@ func FuzzContentsOfOurFiles(f *testing.F) {
 		}
 		_, _ = n.store.AdoptNode("node", "uid")
 		n.save("v2")
-		if declaredPod(active) == (podName{}) {
+		if !isForeign(active) {
 			n.activate()
 			n.wantFiles(checkpoint.Intact, checkpoint.Intact)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 )
 
 // stateFile lies in the inactive directory.
@@ -20,25 +21,29 @@ type state struct {
 // AdoptNode records which Node object this node has, unless one is recorded already, and returns the UID of the recorded
 // one. A recorded Node of another name never has the given UID.
 func (s *Store) AdoptNode(name, uid string) (recorded string, err error) {
-	root, err := openOrCreate(s.dirs.Inactive)
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	data, err := readFile(root, stateFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		data, err = json.Marshal(state{Format, name, uid})
-		if err != nil {
-			return "", err
+	err = s.inInactive(func(dir *os.Root) error {
+		data, err := readFile(dir, stateFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			recorded = uid
+			return writeState(dir, state{Format, name, uid})
 		}
-		return uid, replaceFile(root, stateFile, append(data, '\n'))
-	}
+		if err != nil {
+			return err
+		}
+		var known state
+		if err := json.Unmarshal(data, &known); err != nil {
+			return fmt.Errorf("%s is damaged; remove it if this node still belongs to the same cluster: %w", stateFile, err)
+		}
+		recorded = known.NodeUID
+		return nil
+	})
+	return recorded, err
+}
+
+func writeState(dir *os.Root, s state) error {
+	data, err := json.Marshal(s)
 	if err != nil {
-		return "", err
+		return err
 	}
-	var known state
-	if err := json.Unmarshal(data, &known); err != nil {
-		return "", fmt.Errorf("%s is damaged; remove it if this node still belongs to the same cluster: %w", stateFile, err)
-	}
-	return known.NodeUID, nil
+	return replaceFile(dir, stateFile, append(data, '\n'))
 }

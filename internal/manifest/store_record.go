@@ -133,11 +133,16 @@ func (r *record) sight(dir *os.Root, last sight, ours bool) (sight, error) {
 		return now, nil // and not settled: the next look may have more luck
 	case bytes.Equal(data, r.manifest):
 		now.file = checkpoint.Intact
-	case !ours && declaredPod(data) != podName{}:
+	case !ours && isForeign(data):
 		now.file, now.foreign = checkpoint.Missing, true
 	}
 	now.settled = now.stamp.settled(time.Now())
 	return now, nil
+}
+
+func isForeign(data []byte) bool {
+	pod, marked := declaredPod(data)
+	return pod != podName{} && !marked
 }
 
 // write makes the record's file in a directory hold its manifest. It is not written if it does.
