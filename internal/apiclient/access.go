@@ -27,10 +27,9 @@ const (
 
 // access is a way to the server, made of what the kubeconfig and the files that it names held at one time.
 type access struct {
-	watching  *rest.RESTClient // its requests tell how the server answers
-	reading   *rest.RESTClient
-	transport *http.Transport
-	made      origin
+	watching *rest.RESTClient // its requests tell how the server answers
+	reading  *rest.RESTClient
+	made     origin
 }
 
 // origin tells whether the files that an access was made of have changed.
@@ -45,17 +44,19 @@ func (c *Client) open() (*access, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened := &access{made: made}
-	if opened.transport, err = transportFor(config); err == nil {
-		opened.reading, err = clientFor(config, opened.transport)
-	}
-	if err == nil {
-		opened.watching, err = clientFor(config, c.observe(opened.transport))
-	}
+	transport, err := transportFor(config)
 	if err != nil {
 		return nil, unusable(c.config.Kubeconfig, err)
 	}
-	return opened, nil
+	reading, err := clientFor(config, transport)
+	if err != nil {
+		return nil, unusable(c.config.Kubeconfig, err)
+	}
+	watching, err := clientFor(config, c.observe(transport))
+	if err != nil {
+		return nil, unusable(c.config.Kubeconfig, err)
+	}
+	return &access{watching: watching, reading: reading, made: made}, nil
 }
 
 // readKubeconfig reads a kubeconfig with all that it names. The files that it names are not read again later: client-go
@@ -126,8 +127,8 @@ func transportFor(config *rest.Config) (*http.Transport, error) {
 		TLSClientConfig:       tls,
 		TLSHandshakeTimeout:   handshakeTimeout,
 		ResponseHeaderTimeout: answerTimeout,
-		IdleConnTimeout:       90 * time.Second,
-		ForceAttemptHTTP2:     true, // not by itself with a TLS configuration of ours
+		IdleConnTimeout:       90 * time.Second, // of those made with credentials that were replaced since
+		ForceAttemptHTTP2:     true,             // not by itself with a TLS configuration of ours
 		HTTP2:                 &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}, nil
 }
@@ -163,7 +164,6 @@ func (c *Client) refresh() bool {
 	c.mu.Lock()
 	c.access = opened
 	c.mu.Unlock()
-	before.transport.CloseIdleConnections()
 	c.log.Info().Str("kubeconfig", c.config.Kubeconfig).Msg("credentials were replaced on disk and are used")
 	return true
 }

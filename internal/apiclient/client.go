@@ -121,7 +121,7 @@ func (c *Client) learned(ctx context.Context, pods []*corev1.Pod) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if ctx.Err() == nil {
-		c.facts.Pods, c.facts.Current = pods, c.facts.State == checkpoint.APIServing
+		c.facts.Pods, c.facts.Current = pods, true
 		c.changed()
 	}
 }

@@ -29,6 +29,7 @@ type fakeAPI struct {
 	asked       []string // "LIST version", "WATCHLIST version", "WATCH version"
 	noWatchList bool     // as before 1.34
 	stuck       bool     // it does not end watches in their time
+	noBookmark  bool     // it ends a WatchList before it is complete
 	// instead, if set, answers in place of the above, unless it returns false.
 	instead func(http.ResponseWriter, *http.Request) bool
 }
@@ -174,6 +175,9 @@ func (f *fakeAPI) initial() []metav1.WatchEvent {
 	for _, pod := range f.pods {
 		events = append(events, encode(watch.Added, pod))
 	}
+	if f.noBookmark {
+		return events
+	}
 	end := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
 	end.ResourceVersion = strconv.Itoa(f.version)
 	end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
@@ -188,6 +192,10 @@ func (f *fakeAPI) watch(w http.ResponseWriter, r *http.Request, kind string, ini
 		events <- event
 	}
 	f.watches[events] = true
+	if kind == "WATCHLIST" && f.noBookmark {
+		delete(f.watches, events)
+		close(events)
+	}
 	f.mu.Unlock()
 	defer func() {
 		f.mu.Lock()

@@ -1,6 +1,7 @@
 package apiclient
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -115,9 +116,59 @@ func TestDownFromTheStart(t *testing.T) {
 		r, m := inMemory(t, newFakeAPI(pod("a", asksForCheckpoint)))
 		m.refuse(true)
 		r.awaitState(time.Millisecond, checkpoint.APILost)
-		time.Sleep(5 * time.Minute)
+		time.Sleep(100 * time.Millisecond)
 		m.refuse(false)
-		r.awaitServing(7*time.Second, "a")
+		r.awaitServing(500*time.Millisecond, "a")
+	})
+}
+
+// TestEveryOutageIsSaid, and so is its end.
+func TestEveryOutageIsSaid(t *testing.T) {
+	api := newFakeAPI(pod("a", asksForCheckpoint))
+	bubble(t, api, func(t *testing.T, r *running, m *memory) {
+		for range 3 {
+			m.refuse(true)
+			r.awaitState(7*time.Second, checkpoint.APILost)
+			m.refuse(false)
+			r.awaitServing(7*time.Second, "a")
+		}
+		if got, want := r.log("to"), "serving lost serving lost serving lost serving"; got != want {
+			t.Errorf("logged states: %s, want %s", got, want)
+		}
+	})
+}
+
+// TestLateEvent: what a watch still has to tell after the server was lost is not the server's answer of now.
+func TestLateEvent(t *testing.T) {
+	api := newFakeAPI(pod("a", asksForCheckpoint))
+	bubble(t, api, func(t *testing.T, r *running, m *memory) {
+		m.refuse(true)
+		r.awaitState(time.Second, checkpoint.APILost)
+		ended, end := context.WithCancelCause(t.Context())
+		r.Client.mu.Lock()
+		r.endWatch = end
+		r.Client.mu.Unlock()
+		r.observed(checkpoint.APIFailing, "")
+		r.learned(ended, nil)
+		synctest.Wait()
+		if f := r.latest(); f.Current || f.Pods == nil {
+			t.Errorf("after a late event the pods are %v, current %v; want those before, not current", f.Pods, f.Current)
+		}
+	})
+}
+
+// TestBrokenWatchList: a list that never completes as a stream is asked for as a list.
+func TestBrokenWatchList(t *testing.T) {
+	api := newFakeAPI(pod("a", asksForCheckpoint))
+	api.noBookmark = true
+	bubble(t, api, func(t *testing.T, r *running, _ *memory) {
+		if got, want := api.questions(), []string{"WATCHLIST", "LIST", "WATCH 101"}; !slices.Equal(got, want) {
+			t.Errorf("it asked %v, want %v", got, want)
+		}
+		time.Sleep(time.Minute)
+		if got := api.questions(); len(got) > 0 {
+			t.Errorf("later it asked %v, want nothing", got)
+		}
 	})
 }
 

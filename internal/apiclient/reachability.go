@@ -13,13 +13,10 @@ import (
 
 const readyPath = "/readyz"
 
-var (
-	errNotServing = errors.New("the API server does not serve us")
-	errBroke      = errors.New("the connection broke")
-)
+var errNotServing = errors.New("the API server does not serve us")
 
 // observe sees how the requests for our own pods end, and those to /readyz: in an error of the connection, in an answer,
-// or later in the middle of a watch. client-go's own WatchErrorHandler is not told of a refused connection. Of the
+// or in silence in the middle of one. client-go's own WatchErrorHandler is not told of a refused connection. Of the
 // answers to /readyz only a failure counts: whether the server serves us is not its business.
 func (c *Client) observe(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
@@ -34,41 +31,26 @@ func (c *Client) observe(next http.RoundTripper) http.RoundTripper {
 		if state := classifyCode(response.StatusCode); state != checkpoint.APIUnknown && (!ready || isFailure(response.StatusCode)) {
 			c.observed(state, response.Status)
 		}
-		response.Body = &body{ReadCloser: response.Body, broke: func(err error) {
-			if request.Context().Err() == nil {
-				c.broke(err)
-			}
-		}}
+		response.Body = &body{ReadCloser: response.Body, silent: func(err error) { c.observed(checkpoint.APILost, err.Error()) }}
 		return response, nil
 	})
-}
-
-// broke takes note of a connection that ended in the middle of an answer. Whether the server is lost, the next request
-// tells, at once; except where it has been silent for too long already.
-func (c *Client) broke(err error) {
-	if isPingTimeout(err) {
-		c.observed(checkpoint.APILost, err.Error())
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.endWatch(errBroke)
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// body tells when the connection breaks in the middle of an answer, as that of a watch does.
+// body tells when the server fell silent in the middle of an answer, as of that to a watch. A connection that breaks is
+// another matter: whether the server is lost then, the next request tells, which is made at once.
 type body struct {
 	io.ReadCloser
-	broke func(error)
+	silent func(error)
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		b.broke(err)
+	if err != nil && isPingTimeout(err) {
+		b.silent(err)
 	}
 	return n, err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	errEndedEarly = errors.New("the server ended the watch before its time")
+	errEndedEarly = errors.New("the watch ended before its time")
 	errOverdue    = errors.New("the server did not end the watch in its time")
 	errReplaced   = errors.New("credentials were replaced")
 )
