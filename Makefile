@@ -15,18 +15,22 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## Bring up a real node, cut its power, watch the pods come back (root, Linux)
+demo: needs-root build ## Bring up a real node, cut its power, watch the pods come back (root, Linux)
 	@cd e2e && go run ./cmd/demo
+
+.PHONY: needs-root
+needs-root:
+	@[ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] || { echo "the demo runs a real node, which needs root on Linux: sudo make demo"; exit 1; }
 
 .PHONY: test
 test: check race accept e2e ## Everything: what CI runs
 
 .PHONY: check
 check: ## The fast loop: vet, staticcheck, gofumpt, unit tests
-	go vet ./...
-	$(STATICCHECK) ./...
 	@unformatted=$$($(GOFUMPT) -l cmd internal e2e); if [ -n "$$unformatted" ]; then \
 	  echo "not gofumpt-clean; run '$(GOFUMPT) -w cmd internal e2e':"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	$(STATICCHECK) ./...
 	go test ./...
 
 .PHONY: race

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
 
@@ -88,6 +90,9 @@ func (o *options) validate() error {
 			return fmt.Errorf("--%s must be an absolute path, not %q", flag, paths[flag])
 		}
 	}
+	if o.dirs.Inactive == o.dirs.Manifests {
+		return fmt.Errorf("--inactive-dir must not be the kubelet's static pod directory %s: the kubelet would run what lies there", o.dirs.Manifests)
+	}
 	delays := map[string]time.Duration{
 		"checkpoint-grace-period": o.policy.Grace, "api-timeout": o.policy.APITimeout, "settle": o.policy.Settle,
 		"stuck-after": o.policy.StuckAfter, "promote-after": o.policy.PromoteAfter,
@@ -115,9 +120,15 @@ func (o *options) logger(w io.Writer) (zerolog.Logger, error) {
 	switch o.logFormat {
 	case "json":
 	case "console":
-		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.RFC3339}
+		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.RFC3339, NoColor: !isTerminal(w)}
 	default:
 		return zerolog.Nop(), fmt.Errorf("--log-format must be json or console, not %q", o.logFormat)
 	}
 	return zerolog.New(w).Level(level).With().Timestamp().Str("node", o.nodeName).Logger(), nil
+}
+
+// isTerminal says whether colours are for a person's eyes.
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && os.Getenv("NO_COLOR") == "" && isatty.IsTerminal(file.Fd())
 }

@@ -41,7 +41,9 @@ func newRootCommand(env lookupEnv) *cobra.Command {
 	root := newRunCommand(env)
 	root.Use = "checkpointer"
 	root.Short = "Keep the annotated pods of this node alive when no API server can be reached"
-	root.Long = root.Short + ".\n\nWithout a command it runs the agent, as `checkpointer run` does."
+	root.Long = root.Short + ".\n\nWithout a command it runs the agent: see `checkpointer run --help`."
+	root.Version = version
+	root.SetVersionTemplate(versionLine())
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.AddCommand(newRunCommand(env), newRenderCommand(), newCopyEnvCommand(), newVersionCommand())
 	return root
@@ -53,9 +55,13 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  noArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintf(cmd.OutOrStdout(), "checkpointer %s %s %s/%s%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, kubernetesVersion())
+			fmt.Fprint(cmd.OutOrStdout(), versionLine())
 		},
 	}
+}
+
+func versionLine() string {
+	return fmt.Sprintf("checkpointer %s %s %s/%s%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, kubernetesVersion())
 }
 
 // kubernetesVersion tells which API types the binary was built with: newer fields of a pod are unknown to it.

@@ -25,7 +25,12 @@ func newRunCommand(env lookupEnv) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the agent",
-		Args:  noArgs,
+		Long: `Run the agent. It needs root, the kubelet's directories and the container runtime's socket at the paths below, and the
+name of its node. Each flag can be set by a variable of its name too: --node-name by CHECKPOINTER_NODE_NAME.
+
+It waits for an API server for as long as it takes. Exit code 0: it was told to end. 1: this node can't be worked on;
+the last line says what was looked for. 2: a flag or a variable is wrong.`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := environment(cmd.Flags(), env); err != nil {
 				return err

@@ -25,13 +25,21 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 {
+		fmt.Fprintln(os.Stderr, "demo: it takes no arguments")
+		os.Exit(2)
+	}
 	lab.Enter(lab.BuildCheckpointer)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	d := &demo{begin: time.Now()}
-	if err := d.run(ctx); err != nil {
+	switch err := d.run(ctx); {
+	case err == nil:
+	case errors.Is(ctx.Err(), context.Canceled):
+		fmt.Println("\ndemo: interrupted; everything that was started is ended and removed")
+	default:
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
@@ -56,11 +64,15 @@ func (d *demo) run(ctx context.Context) (err error) {
 	if err := d.powerCut(ctx, before); err != nil {
 		return err
 	}
-	d.lookAround()
+	if err := d.lookAround(ctx); err != nil {
+		return err
+	}
 	if err := d.apiServerReturns(ctx); err != nil {
 		return err
 	}
-	d.lookAround()
+	if err := d.lookAround(ctx); err != nil {
+		return err
+	}
 	d.chapter("The end: everything that was started is ended and removed")
 	return nil
 }
@@ -155,17 +167,29 @@ func (d *demo) log(since time.Time) error {
 }
 
 // lookAround gives a person at a terminal the time and the commands to look.
-func (d *demo) lookAround() {
+func (d *demo) lookAround(ctx context.Context) error {
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return nil
+	}
 	fmt.Printf(`
            to look around, in another terminal, as root:
-             nsenter -t "$(pgrep -xn kubelet)" -m -p -n -u -i bash
+             nsenter -t "$(pgrep -f -n 'kubelet --config=/var/lib/kubelet/config.yaml')" -m -p -n -u -i bash
              ls /etc/kubernetes/manifests /etc/kubernetes/inactive-manifests
-             %s --runtime-endpoint unix://%s pods
-             KUBECONFIG=%s %s get pods -A
-`, binaries.Path("crictl"), lab.ContainerdSocket, d.AdminKubeconfig(), binaries.Path("kubectl"))
-	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return
+             %s --config /dev/null --runtime-endpoint unix://%s pods
+`, binaries.Path("crictl"), lab.ContainerdSocket)
+	if d.APIServer.Running() {
+		fmt.Printf("             KUBECONFIG=%s %s get pods -A\n", d.AdminKubeconfig(), binaries.Path("kubectl"))
 	}
-	fmt.Print("           Enter goes on. ")
-	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	fmt.Print("           Enter goes on, Ctrl-C ends. ")
+	entered := make(chan struct{})
+	go func() {
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+		close(entered)
+	}()
+	select {
+	case <-entered:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

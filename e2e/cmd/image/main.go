@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/image"
 )
@@ -17,6 +18,9 @@ func main() {
 	if err := write(*name, *dockerfile, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
+	}
+	if path, err := filepath.Abs(*out); err == nil {
+		*out = path
 	}
 	fmt.Printf("%s is in %s\n", *name, *out)
 }
