@@ -16,14 +16,14 @@ const dataLink = "..data"
 
 // readVolume reads one version of a volume. The kubelet removes a version only after it swapped in the next, so one that
 // is still the present one when all of it has been read was whole.
-func readVolume(dir string) (volume, error) {
+func readVolume(dir string) (v volume, err error) {
 	for range 10 {
-		v, whole, err := readVersion(dir)
-		if whole || err != nil && v.entries == nil {
+		var whole bool
+		if v, whole, err = readVersion(dir); whole || v.entries == nil {
 			return v, err
 		}
 	}
-	return volume{}, fmt.Errorf("%s keeps changing", dir)
+	return volume{}, fmt.Errorf("%s can't be read before it changes: %w", dir, err)
 }
 
 func readVersion(dir string) (v volume, whole bool, err error) {
@@ -43,7 +43,10 @@ func readVersion(dir string) (v volume, whole bool, err error) {
 	v.stable = ownerOf(info)
 	v.entries, err = readEntries(root, version)
 	again, linkErr := root.Readlink(dataLink)
-	return v, err == nil && linkErr == nil && again == version, errors.Join(err, linkErr)
+	if err = errors.Join(err, linkErr); err == nil && again != version {
+		err = errors.New("it has just changed")
+	}
+	return v, err == nil, err
 }
 
 // readEntries reads all that is below a directory, and the directory itself.

@@ -77,6 +77,7 @@ func fill(t testing.TB, disk string, pages, inodes int) (free func()) {
 // On a disk that is full, of bytes or of inodes and to every degree, each step leaves the old checkpoint or the new one,
 // whole, and nothing half; once there is room, the next try succeeds.
 func TestFullDisk(t *testing.T) {
+	needRoot(t)
 	failed := 0
 	for room := range 24 {
 		pages, inodes := room, -1

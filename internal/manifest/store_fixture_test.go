@@ -198,3 +198,14 @@ func tree(t testing.TB, dir string) map[string]string {
 	}))
 	return all
 }
+
+func needRoot(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		return
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatal("this test needs root")
+	}
+	t.Skip("NOT TESTED: this test needs root")
+}

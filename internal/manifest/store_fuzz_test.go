@@ -122,7 +122,7 @@ func FuzzContentsOfVolumes(f *testing.F) {
 			if !utf8.ValidString(file.name) || !filepath.IsLocal(file.name) || os.MkdirAll(filepath.Dir(path), 0o755) != nil || os.WriteFile(path, file.data, 0o600) != nil {
 				return // no file of the kubelet's can be called that
 			}
-			must(t, os.Chmod(path, fs.FileMode(file.mode&0o777)))
+			must(t, os.Chmod(path, fs.FileMode(file.mode&0o777|0o400))) // so that not only root can read it
 		}
 		n.save("v1")
 		want, err := readVolume(n.volume("kubernetes.io~configmap", "config"))
