@@ -39,6 +39,7 @@ func TestRecovery(t *testing.T) {
 		{"active manifest spoiled by hand", func(ctx context.Context, s *testSite, _ testimonies) { spoil(ctx, s, s.Web, "witness") }},
 		{"API server returns", apiServerReturns},
 		{"DaemonSet deleted", daemonSetDeleted},
+		{"checkpointer deleted", checkpointerDeleted},
 	} {
 		if !t.Run(part.name, func(t *testing.T) {
 			part.run(ctx, s.in(t), before)
@@ -197,4 +198,25 @@ func daemonSetDeleted(ctx context.Context, s *testSite, _ testimonies) {
 		s.t.Errorf("it was removed after %v, before the grace of a minute", grace)
 	}
 	s.step("the others' are there", errors.Join(site.Exists(site.Stored(s.Gateway)), site.Exists(site.Stored(s.Self)), site.Exists(site.Active(s.Self))))
+}
+
+// checkpointerDeleted: it removes every checkpoint, though the pods are still wanted, and itself, and leaves nothing.
+func checkpointerDeleted(ctx context.Context, s *testSite, _ testimonies) {
+	_, err := s.Kubectl(ctx, "delete", "-k", "../deploy/base")
+	s.step("the checkpointer is deleted", err)
+	s.step("nothing of it is left on disk", lab.Wait(ctx, "removal", func(context.Context) error {
+		entries, err := os.ReadDir(lab.Manifests)
+		if len(entries) > 0 {
+			err = errors.Join(err, fmt.Errorf("%v is left", entries))
+		}
+		return errors.Join(err, site.Absent(site.InactiveDir), site.Absent(site.AssetsDir))
+	}))
+	s.step("no copy of it runs", site.Soon(ctx, "its end", func(ctx context.Context) error {
+		if _, err := s.RunningContainer(ctx, site.Namespace, site.Static(s.Self), "checkpointer"); err == nil {
+			return errors.New("its static copy runs")
+		}
+		return nil
+	}))
+	_, err = s.GatewayTestimony(ctx)
+	s.step("gateway still answers", err)
 }

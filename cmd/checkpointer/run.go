@@ -50,7 +50,7 @@ the last line says what was looked for. 2: a flag or a variable is wrong.`,
 	return cmd
 }
 
-// run is the agent. It returns nil when ctx ends, and an error when this node can't be worked on.
+// run is the agent. It returns nil when ctx ends or the node has no use for it any more, and an error when this node can't be worked on.
 func run(ctx context.Context, o options, log zerolog.Logger) error {
 	if err := kubelet.CheckDir(o.kubeletDir); err != nil {
 		return err
@@ -93,6 +93,8 @@ func run(ctx context.Context, o options, log zerolog.Logger) error {
 		Log:           log,
 	})
 
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var sources sync.WaitGroup
 	sources.Go(func() { api.Run(ctx, loop.API.Put) })
 	sources.Go(func() { pods.Run(ctx, loop.KubeletPods.Put) })
@@ -102,6 +104,7 @@ func run(ctx context.Context, o options, log zerolog.Logger) error {
 	})
 	sources.Go(func() { directories.Run(ctx, func() { loop.Directories.Put(struct{}{}) }) })
 	loop.Run(ctx)
+	cancel()
 	sources.Wait()
 	log.Info().Msg("stopped")
 	return nil

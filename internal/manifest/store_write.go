@@ -3,8 +3,10 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
 )
@@ -171,6 +173,21 @@ func (s *Store) Remove(namespace, name string) error {
 		return err
 	}
 	delete(s.records, r.name())
+	return nil
+}
+
+// Leave removes what is ours beside the checkpoints, when they are removed for good. Directories that hold something of
+// somebody else's stay.
+func (s *Store) Leave() error {
+	err := s.inInactive(func(dir *os.Root) error { return removeFile(dir, stateFile) })
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{s.dirs.Inactive, s.dirs.Assets} {
+		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTEMPTY) {
+			return err
+		}
+	}
 	return nil
 }
 

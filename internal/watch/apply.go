@@ -60,7 +60,11 @@ func (l *Loop) do(ctx context.Context, a checkpoint.Action) (onDisk bool, err er
 	case checkpoint.Withdraw:
 		return true, l.Store.Withdraw(a.Namespace, a.Name)
 	case checkpoint.Remove:
-		return true, l.Store.Remove(a.Namespace, a.Name)
+		if err := l.Store.Remove(a.Namespace, a.Name); err != nil || a.Lineage != l.Policy.Self || a.Reason != checkpoint.ReasonRemovalConfirmed {
+			return true, err
+		}
+		l.removed = true
+		return true, l.Store.Leave()
 	case checkpoint.Prune:
 		return true, l.Store.Prune(a.Namespace, a.Name)
 	case checkpoint.Confirm:

@@ -75,6 +75,7 @@ type Loop struct {
 	retries retries
 
 	identified bool            // the node's identity is recorded
+	removed    bool            // our own checkpoint is, after all the others
 	asking     map[string]bool // what is being asked for in the background
 	answers    chan func()     // what to do with the answers, in the loop
 	questions  sync.WaitGroup
@@ -123,7 +124,12 @@ func (l *Loop) Run(ctx context.Context) {
 		case <-timer.C:
 		}
 		timer.Stop()
-		if wake := l.reconcile(ctx); !wake.IsZero() {
+		wake := l.reconcile(ctx)
+		if l.removed {
+			l.Log.Info().Msg("no longer wanted on this node: every checkpoint is removed, and our own at last")
+			return
+		}
+		if !wake.IsZero() {
 			timer.Reset(time.Until(wake))
 		}
 	}
@@ -142,7 +148,7 @@ func (l *Loop) reconcile(ctx context.Context) time.Time {
 		l.Log.Debug().Int("actions", len(actions)).Time("wake", wake).Msg("planned")
 		l.logTransitions(states)
 		l.states = states
-		if !l.apply(ctx, actions) {
+		if !l.apply(ctx, actions) || l.removed {
 			return earliest(wake, l.retries.next())
 		}
 		l.foldDisk()

@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -35,8 +37,10 @@ func TestRemovalWaitsForTheGraceAndForAConfirmation(t *testing.T) {
 		n.wantFile(n.stored(web))
 		n.pass(time.Nanosecond)
 		n.wantNoFile(n.stored(web))
-		if left, err := os.ReadDir(n.dirs.Assets); err != nil || len(left) != 0 {
-			t.Errorf("assets are left: %v, %v", left, err)
+		for _, dir := range []string{n.dirs.Assets, n.dirs.Inactive} {
+			if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s is left (%v)", dir, err)
+			}
 		}
 		if asked := n.cluster.asked("pods"); asked != 1 {
 			t.Errorf("%d LISTs", asked)
@@ -187,8 +191,10 @@ func TestUnscheduledAgentLeavesNoFile(t *testing.T) {
 			n.wantNoFile(n.active(pod))
 			n.wantNoFile(n.stored(pod))
 		}
-		if left, err := os.ReadDir(n.dirs.Assets); err != nil || len(left) != 0 {
-			t.Errorf("assets are left: %v, %v", left, err)
+		for _, dir := range []string{n.dirs.Assets, n.dirs.Inactive} {
+			if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s is left (%v)", dir, err)
+			}
 		}
 	})
 }
