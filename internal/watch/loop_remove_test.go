@@ -37,10 +37,8 @@ func TestRemovalWaitsForTheGraceAndForAConfirmation(t *testing.T) {
 		n.wantFile(n.stored(web))
 		n.pass(time.Nanosecond)
 		n.wantNoFile(n.stored(web))
-		for _, dir := range []string{n.dirs.Assets, n.dirs.Inactive} {
-			if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%s is left (%v)", dir, err)
-			}
+		if left, err := os.ReadDir(n.dirs.Assets); err != nil || len(left) != 0 {
+			t.Errorf("assets are left: %v, %v", left, err)
 		}
 		if asked := n.cluster.asked("pods"); asked != 1 {
 			t.Errorf("%d LISTs", asked)
