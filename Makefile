@@ -47,7 +47,11 @@ image: build ## The container image of the Dockerfile, as an archive that any ru
 
 .PHONY: accept
 accept: ## The kubelet's own code must accept every manifest that we make
-	@cd e2e/kubeletaccept && go vet ./... && go test -count=1 -timeout 30m ./...
+	@cd e2e/kubeletaccept && go vet ./... && go test -count=1 -timeout 30m -v .
+
+.PHONY: check-kubelets
+check-kubelets: ## The same for the kubelets of 1.34, 1.35 and 1.36 (builds each once: 10 minutes)
+	@cd e2e/kubeletaccept && go run ./kubelets
 
 .PHONY: e2e
 e2e: build ## End-to-end tests on a real kubelet, containerd and API server (root, Linux)

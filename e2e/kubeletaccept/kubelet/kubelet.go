@@ -3,6 +3,7 @@ package kubelet
 
 import (
 	"context"
+	_ "embed" // for Code
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,11 +14,14 @@ import (
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/capabilities"
-	"k8s.io/kubernetes/pkg/kubelet/config"
 )
+
+// Code is this file, from which ../kubelets builds the same for other versions of Kubernetes.
+//
+//go:embed kubelet.go
+var Code []byte
 
 // never is a period that no test reaches: every source lists its directory once, when it starts.
 const never = 1000 * time.Hour
@@ -42,10 +46,9 @@ func Read(ctx context.Context, dir, nodeName string) (Verdicts, error) {
 		defer mutex.Unlock()
 		rejected[filepath.Base(path)] = err
 	}})
-	podConfig := config.NewPodConfig(record.NewFakeRecorder(0), noObserver{})
-	config.NewSourceFile(logger, dir, types.NodeName(nodeName), never, podConfig.Channel(ctx, "file"))
+	updates := start(ctx, logger, dir, types.NodeName(nodeName))
 	select {
-	case update := <-podConfig.Updates():
+	case update := <-updates:
 		mutex.Lock()
 		defer mutex.Unlock()
 		return Verdicts{Pods: update.Pods, Rejected: rejected}, nil
@@ -70,10 +73,6 @@ func (c *collector) Error(err error, message string, keysAndValues ...any) {
 		}
 	}
 }
-
-type noObserver struct{}
-
-func (noObserver) ObservedPodOnWatch(klog.Logger, *corev1.Pod, time.Time) {}
 
 // ParentName is the name that a manifest gave a static pod, without the node's, which the kubelet appends.
 func ParentName(pod *corev1.Pod, nodeName string) string {
