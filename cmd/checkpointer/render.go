@@ -6,8 +6,11 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/input"
@@ -21,7 +24,9 @@ type renderer struct {
 	file    string
 	output  string
 	service string
-	options manifest.Options
+
+	namespaces []string
+	options    manifest.Options
 }
 
 func newRenderCommand() *cobra.Command {
@@ -32,12 +37,13 @@ func newRenderCommand() *cobra.Command {
 		Long: `Show the static pod that a pod would become, or why it can't. No API server is asked.
 
 The file holds, as YAML or JSON documents, one pod or one Deployment, DaemonSet, StatefulSet, ReplicaSet or pod
-template, and the ConfigMaps, Secrets, PersistentVolumeClaims and PersistentVolumes that it refers to.
+template, and what it takes variables and claims from: ConfigMaps, Secrets, PersistentVolumeClaims and PersistentVolumes.
+What it mounts of ConfigMaps and Secrets need not be there: the agent copies that from the running pod.
 
 Exit code 0: the manifest is on stdout, warnings on stderr. 2: the input is wrong. 3: the pod is refused, for the
 reasons on stderr.`,
 		Example: `  kubectl get pod -n kube-system kube-proxy-x7k2p -o yaml | checkpointer render -f - -o yaml
-  kustomize build . | checkpointer render -f - --node-name node1 --kubelet-version v1.36.3`,
+  kustomize build . | checkpointer render -f - --node-name node1 --kubelet-version v1.37.2`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return r.run(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -46,10 +52,11 @@ reasons on stderr.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&r.file, "filename", "f", "", "file to read; - is stdin")
 	flags.StringVarP(&r.output, "output", "o", "json", "json or yaml")
+	flags.StringSliceVar(&r.namespaces, "namespaces", []string{"kube-system"}, "the agent's --namespaces")
 	flags.StringVar(&r.options.NodeName, "node-name", "", "name of the node, which a static pod's name ends with")
 	flags.StringVar(&r.options.KubeletVersion, "kubelet-version", "v1.37.0", "version of the node's kubelet")
 	flags.StringVar(&r.options.AssetsDir, "assets-dir", "/etc/kubernetes/checkpoint-assets", "where on the node Secrets, ConfigMaps and tokens of checkpoints lie")
-	flags.StringVar(&r.options.AgentImage, "agent-image", "pod-checkpointer/pod-checkpointer:"+version, "the checkpointer's image, which hands variables from Secrets over")
+	flags.StringVar(&r.options.AgentImage, "agent-image", "pod-checkpointer/pod-checkpointer:dev", "the checkpointer's image, which hands variables from Secrets over")
 	flags.StringVar(&r.service, "kubernetes-service", "", "address of the API server inside the cluster, as HOST:PORT")
 	return cmd
 }
@@ -65,7 +72,9 @@ func (r *renderer) run(stdin io.Reader, stdout, stderr io.Writer) error {
 	in, err := input.Parse(source, data)
 	var result manifest.Result
 	if err == nil {
-		tell(stderr, in)
+		err = r.tell(stderr, in)
+	}
+	if err == nil {
 		result, err = manifest.Convert(in.Pod, in.References, r.options)
 	}
 	if refusal := (*manifest.Refusal)(nil); errors.As(err, &refusal) {
@@ -83,18 +92,29 @@ func (r *renderer) run(stdin io.Reader, stdout, stderr io.Writer) error {
 	return r.write(stdout, result.Manifest)
 }
 
-// tell says what Convert can't: what the reading of the input found.
-func tell(stderr io.Writer, in input.Input) {
+// tell says what Convert can't: what the reading of the input found, and whether the agent would look at the pod at all.
+// What the pod refers to and the input does not hold is an error, unless it may be missing in the cluster, too.
+func (r *renderer) tell(stderr io.Writer, in input.Input) error {
+	pod := in.Pod
+	if pod.Annotations[manifest.AnnotationCheckpoint] != "true" {
+		fmt.Fprintf(stderr, "warning: metadata.annotations: the agent leaves the pod alone until it is annotated %s: \"true\"\n", manifest.AnnotationCheckpoint)
+	}
+	if !slices.Contains(r.namespaces, pod.Namespace) {
+		fmt.Fprintf(stderr, "warning: metadata.namespace: the agent leaves the pods of %q alone unless its --namespaces names it\n", pod.Namespace)
+	}
 	for _, warning := range in.Warnings {
 		fmt.Fprintln(stderr, "warning:", warning)
 	}
-	for _, reference := range in.Missing {
-		optional := ""
-		if reference.Optional {
-			optional = "optional "
+	var err error
+	for _, missing := range in.Missing {
+		if missing.Optional {
+			fmt.Fprintf(stderr, "not in the input, and taken as missing: optional %s %s/%s\n", missing.Kind, missing.Namespace, missing.Name)
+			continue
 		}
-		fmt.Fprintf(stderr, "not in the input: %s%s %s/%s\n", optional, reference.Kind, reference.Namespace, reference.Name)
+		err = errors.Join(err, fmt.Errorf("not in the input: %s %s/%s, which the pod refers to; append it: kubectl get %s -n %s %s -o yaml",
+			missing.Kind, missing.Namespace, missing.Name, strings.ToLower(missing.Kind), missing.Namespace, missing.Name))
 	}
+	return err
 }
 
 func (r *renderer) check() error {
@@ -103,6 +123,9 @@ func (r *renderer) check() error {
 	}
 	if r.output != "json" && r.output != "yaml" {
 		return fmt.Errorf("--output must be json or yaml, not %q", r.output)
+	}
+	if _, err := utilversion.ParseGeneric(r.options.KubeletVersion); err != nil {
+		return fmt.Errorf("--kubelet-version must be a version, such as v1.37.2, not %q", r.options.KubeletVersion)
 	}
 	if r.service == "" {
 		return nil
