@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,5 +66,16 @@ func TestLineageOf(t *testing.T) {
 func TestFileNameIsUnambiguous(t *testing.T) {
 	if FileName("a-b", "c") == FileName("a", "b-c") {
 		t.Error("two pods share a file")
+	}
+}
+
+func TestRunning(t *testing.T) {
+	always, onFailure := corev1.ContainerRestartPolicyAlways, corev1.ContainerRestartPolicyOnFailure
+	pod := &corev1.Pod{Spec: corev1.PodSpec{
+		InitContainers: []corev1.Container{{Name: "init"}, {Name: "sidecar", RestartPolicy: &always}},
+		Containers:     []corev1.Container{{Name: "web"}, {Name: "may-end", RestartPolicy: &onFailure}, {Name: "again", RestartPolicy: &always}},
+	}}
+	if got, want := Running(pod), []string{"again", "sidecar", "web"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
