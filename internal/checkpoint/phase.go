@@ -21,6 +21,7 @@ func (p Phase) String() string {
 type State struct {
 	Phase  Phase
 	Reason Reason    // why it is in Phase, and stays there
+	Up     bool      // whether the runtime, if it answers, shows a pod of the API server's up
 	Since  time.Time // since when Reason holds; delays are counted from here
 
 	// Containers is the print of the lineage's containers on which Since rests, where Reason asks that they be quiet.

@@ -14,7 +14,8 @@ type step struct {
 }
 
 func (s *step) decide() {
-	s.next.Kept = s.prev.Kept && !s.anyUp()
+	s.next.Up = s.anyUp()
+	s.next.Kept = s.prev.Kept && !s.next.Up
 	s.next.GoneSince = s.goneSince()
 	s.save()
 	if s.remove() {

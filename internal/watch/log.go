@@ -25,26 +25,27 @@ func (l *Loop) logTransitions(next map[checkpoint.Lineage]checkpoint.State) {
 		if from.Phase == to.Phase {
 			continue
 		}
-		l.Log.Info().Str("lineage", string(lineage)).Str("pod", l.podOf(lineage)).
+		pod, uid := l.podOf(lineage)
+		l.Log.Info().Str("lineage", string(lineage)).Str("pod", pod).Str("uid", string(uid)).
 			Stringer("from", from.Phase).Stringer("to", to.Phase).Str("reason", string(to.Reason)).
 			Stringer("api", l.world.API).Stringer("kubelet", l.world.Kubelet).Stringer("runtime", l.world.Runtime).
-			Msg("transition")
+			Bool("up", to.Up).Msg("transition")
 	}
 }
 
-// podOf names the pod that stands for the lineage.
-func (l *Loop) podOf(lineage checkpoint.Lineage) string {
+// podOf is the pod that stands for the lineage: the one that its checkpoint was made of.
+func (l *Loop) podOf(lineage checkpoint.Lineage) (name string, uid checkpoint.UID) {
 	for _, c := range l.world.Disk.Checkpoints {
 		if c.Lineage == lineage {
-			return c.Namespace + "/" + c.Name
+			return c.Namespace + "/" + c.Name, c.ParentUID
 		}
 	}
 	for _, p := range l.world.Parents {
 		if p.Lineage == lineage {
-			return p.Namespace + "/" + p.Name
+			return p.Namespace + "/" + p.Name, p.UID
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // logRefusal says once why a pod has no checkpoint, or keeps an earlier one. Volumes that are not there yet are no news
