@@ -15,6 +15,7 @@ type environment struct {
 	path      string
 	from      map[string]value // what envFrom gives, by name
 	parts     map[string]bool  // keys of the file that have a variable of their own
+	prefix    string           // of those variables' names
 }
 
 // value is a variable's value, whether it is a Secret's, and the path of what refers to it.

@@ -10,9 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// partPrefix begins the names of variables that hold a part of a value.
-const partPrefix = "CKPT_"
-
 // unfit says why no process can have a value in its environment: it is NUL-terminated there, and UTF-8 on its way
 // through the container runtime's API.
 func unfit(text string) string {
@@ -74,7 +71,7 @@ func (e *environment) compose(name, text string) []corev1.EnvVar {
 			continue
 		}
 		key := e.envKey(part)
-		name := e.partName(key)
+		name := e.partPrefix() + key
 		if !e.parts[key] {
 			e.parts[key] = true
 			env = append(env, e.fromFile(name, key))
@@ -108,27 +105,24 @@ func split(text string) []string {
 	return parts
 }
 
-// partName names the variable of a part so that nothing in the container sets or refers to another of that name.
-func (e *environment) partName(key string) string {
-	taken := func(name string) bool {
-		for _, v := range e.container.Env {
-			if v.Name == name || slices.Contains(referencesIn(v.Value), name) {
-				return true
-			}
-		}
-		for _, text := range slices.Concat(e.container.Command, e.container.Args) {
-			if slices.Contains(referencesIn(text), name) {
-				return true
-			}
-		}
-		_, ok := e.from[name]
-		return ok
+// partPrefix begins the names of the variables that hold a part of a value, so that nothing in the container sets or
+// refers to another of such a name.
+func (e *environment) partPrefix() string {
+	if e.prefix != "" {
+		return e.prefix
 	}
-	name := partPrefix + key
-	for taken(name) {
-		name = "_" + name
+	names := sortedKeys(e.from)
+	for _, v := range e.container.Env {
+		names = append(append(names, v.Name), referencesIn(v.Value)...)
 	}
-	return name
+	for _, text := range slices.Concat(e.container.Command, e.container.Args) {
+		names = append(names, referencesIn(text)...)
+	}
+	e.prefix = "CKPT_"
+	for slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, e.prefix) }) {
+		e.prefix = "_" + e.prefix
+	}
+	return e.prefix
 }
 
 // envKey is the key in the file under which a part of a value stands. Equal parts have one.

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,12 +78,13 @@ func (c *conversion) copyVolume(v *corev1.Volume, plugin string) {
 
 // warnAboutProjections tells of files that expire and that nobody renews during an outage.
 func (c *conversion) warnAboutProjections(projected *corev1.ProjectedVolumeSource, path string) {
-	for _, source := range projected.Sources {
+	for i, source := range projected.Sources {
+		path := fmt.Sprintf("%s.sources[%d]", path, i)
 		if token := source.ServiceAccountToken; token != nil && token.Audience != "" {
-			c.warn(path+".sources[serviceAccountToken]", "the token for the audience "+token.Audience+" is copied as it is and not renewed without the API server", "")
+			c.warn(path+".serviceAccountToken", "the token for the audience "+token.Audience+" is copied as it is and not renewed without the API server", "")
 		}
 		if source.PodCertificate != nil {
-			c.warn(path+".sources[podCertificate]", "the certificate of the signer "+source.PodCertificate.SignerName+" is copied as it is and not renewed without the API server", "")
+			c.warn(path+".podCertificate", "the certificate of the signer "+source.PodCertificate.SignerName+" is copied as it is and not renewed without the API server", "")
 		}
 	}
 }
