@@ -40,6 +40,7 @@ func TestFaultAtEverySystemCall(t *testing.T) {
 				fault.every = 1
 			}
 			from, to := countCalls(t, fault.call)
+			fault.every *= slowdown
 			for at := from; at < to; at += fault.every {
 				n := newScenario(t, memoryDir(t))
 				inject := fmt.Sprintf("inject=%s:error=%s:when=%d", fault.call, fault.errors[at%len(fault.errors)], at+1)
@@ -61,7 +62,7 @@ func TestKill(t *testing.T) {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
 			from, to := countCalls(t, call)
-			for at := from; at < to; at++ {
+			for at := from; at < to; at += slowdown {
 				n := newScenario(t, memoryDir(t))
 				inject := fmt.Sprintf("inject=%s:signal=KILL:when=%d", call, at+1)
 				if output, err := runScenario(t, n, "-o", "/dev/null", "-e", "trace="+call, "-e", inject); err == nil {
