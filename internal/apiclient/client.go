@@ -33,7 +33,8 @@ type Client struct {
 
 	mu         sync.Mutex // guards what follows
 	facts      Facts
-	said       map[checkpoint.API]bool // what has been logged since the server last served
+	said       checkpoint.API          // the state that was logged last
+	settling   *time.Timer             // until the present state is worth a line
 	unreported chan struct{}           // holds a token while facts are unreported
 	endWatch   context.CancelCauseFunc // of the watch in hand
 	access     *access
@@ -41,10 +42,7 @@ type Client struct {
 
 // New reads the kubeconfig and asks nothing yet. An error says what was looked for, where, and which flag names another.
 func New(config Config, log zerolog.Logger) (*Client, error) {
-	c := &Client{
-		config: config, log: log,
-		said: make(map[checkpoint.API]bool), unreported: make(chan struct{}, 1), endWatch: func(error) {},
-	}
+	c := &Client{config: config, log: log, unreported: make(chan struct{}, 1), endWatch: func(error) {}}
 	access, err := c.open()
 	c.access = access
 	return c, err
@@ -110,9 +108,9 @@ func (c *Client) observed(state checkpoint.API, detail string) {
 	if state == c.facts.State {
 		return
 	}
-	c.logState(state, detail)
 	c.facts.State, c.facts.Detail = state, detail
 	c.facts.Current = c.facts.Current && state == checkpoint.APIServing
+	c.say()
 	c.changed()
 }
 
@@ -141,25 +139,4 @@ func (c *Client) changed() {
 	case c.unreported <- struct{}{}:
 	default:
 	}
-}
-
-// logState says every state once in each time that the server does not serve: one that wavers between two ways of not
-// serving has nothing new to tell.
-func (c *Client) logState(state checkpoint.API, detail string) {
-	level := zerolog.WarnLevel
-	switch {
-	case state == checkpoint.APIServing:
-		level = zerolog.InfoLevel
-		clear(c.said)
-	case c.said[state]:
-		level = zerolog.DebugLevel
-	}
-	c.said[state] = true
-	meaning := map[checkpoint.API]string{
-		checkpoint.APIServing:  "API server serves",
-		checkpoint.APIRefusing: "API server refuses us: nothing will be removed",
-		checkpoint.APIFailing:  "API server fails: nothing will be removed",
-		checkpoint.APILost:     "API server lost: nothing will be removed",
-	}[state]
-	c.log.WithLevel(level).Stringer("from", c.facts.State).Stringer("to", state).Str("detail", detail).Msg(meaning)
 }

@@ -1,0 +1,49 @@
+package apiclient
+
+import (
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+)
+
+// settled is how long a server must have been away in another way than before for that to be worth a line. One that
+// starts is away in several ways in a few seconds, and one behind a balancer may waver between them for hours.
+const settled = 10 * time.Second
+
+var meanings = map[checkpoint.API]string{
+	checkpoint.APIServing:  "API server serves",
+	checkpoint.APIRefusing: "API server refuses us: nothing will be removed",
+	checkpoint.APIFailing:  "API server fails: nothing will be removed",
+	checkpoint.APILost:     "API server lost: nothing will be removed",
+}
+
+// say logs that the state has changed: at once if the server begins or ceases to serve. The caller holds c.mu.
+func (c *Client) say() {
+	if c.settling != nil {
+		c.settling.Stop()
+	}
+	if away := func(s checkpoint.API) bool { return s != checkpoint.APIServing && s != checkpoint.APIUnknown }; !away(c.said) || !away(c.facts.State) {
+		c.logState()
+		return
+	}
+	c.settling = time.AfterFunc(settled, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.logState()
+	})
+}
+
+func (c *Client) logState() {
+	from, to := c.said, c.facts.State
+	if from == to {
+		return
+	}
+	level := zerolog.WarnLevel
+	if to == checkpoint.APIServing {
+		level = zerolog.InfoLevel
+	}
+	c.said = to
+	c.log.WithLevel(level).Stringer("from", from).Stringer("to", to).Str("detail", c.facts.Detail).Msg(meanings[to])
+}
