@@ -50,7 +50,7 @@ func FuzzContentsOfOurFiles(f *testing.F) {
 		if disk, err := n.store.List(); err != nil || len(disk.Checkpoints) > 1 {
 			t.Fatalf("listed %+v, %v", disk, err)
 		}
-		_, _ = n.store.AdoptNode("node", "uid")
+		_ = n.store.RecordNode("node", "uid")
 		n.save("v2")
 		if !isForeign(active) {
 			n.activate()

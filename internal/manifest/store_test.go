@@ -141,16 +141,23 @@ func TestLeftoversAreSwept(t *testing.T) {
 	}
 }
 
-func TestAdoptNode(t *testing.T) {
+func TestNodeIsRecordedUntilItIsRecordedAnew(t *testing.T) {
 	n := newNode(t)
+	if uid, err := n.store.Node("node-1"); !errors.Is(err, ErrNoNode) {
+		t.Errorf("before anything was recorded: %q, %v", uid, err)
+	}
 	for _, uid := range []string{"one", "two"} {
-		if recorded, err := n.store.AdoptNode("node-1", uid); err != nil || recorded != "one" {
-			t.Errorf("asked with %s: recorded %q, %v", uid, recorded, err)
-		}
+		must(t, n.store.RecordNode("node-1", uid))
 		n.restart()
+		if recorded, err := n.store.Node("node-1"); err != nil || recorded != uid {
+			t.Errorf("recorded %s, and read %q, %v", uid, recorded, err)
+		}
+	}
+	if uid, err := n.store.Node("node-2"); err == nil {
+		t.Errorf("the record of node-1 serves node-2, as %q", uid)
 	}
 	must(t, os.WriteFile(filepath.Join(n.dirs.Inactive, stateFile), nil, 0o600))
-	if recorded, err := n.store.AdoptNode("node-1", "two"); err == nil {
-		t.Errorf("a damaged record reads as %q", recorded)
+	if uid, err := n.store.Node("node-1"); err == nil || errors.Is(err, ErrNoNode) {
+		t.Errorf("a damaged record reads as %q, %v", uid, err)
 	}
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
 )
 
-// apply does the actions in their order, and says whether it wrote to the disk. When one fails, the rest of its lineage
-// waits with it for the next try: a manifest must never come before its assets, nor a removal before its withdrawal.
+// apply does the actions in their order, and says whether it wrote to the disk. An action that fails is held back, and no
+// other one for it: the store itself sees to it that nothing comes before what it rests on, and what does not rest on what
+// failed, such as an activation on a stored file that can't be repaired, must not wait for it.
 func (l *Loop) apply(ctx context.Context, actions []checkpoint.Action) (written bool) {
 	for _, action := range actions {
-		if l.retries.blocked(string(action.Lineage)) || l.retries.blocked(nameOf(action)) {
+		if l.retries.blocked(nameOf(action)) {
 			continue
 		}
 		start := time.Now()
@@ -24,10 +25,9 @@ func (l *Loop) apply(ctx context.Context, actions []checkpoint.Action) (written 
 		written = written || onDisk
 		switch {
 		case err != nil:
-			wait, news := l.retries.failed(string(action.Lineage))
+			wait, news := l.retries.failed(nameOf(action))
 			describe(l.Log.WithLevel(levelOf(zerolog.ErrorLevel, news)), action).Err(err).Dur("retry_in", wait).Msg("action failed")
 		case onDisk:
-			delete(l.retries, string(action.Lineage))
 			lasted := l.retries.succeeded(nameOf(action))
 			describe(l.Log.Info(), action).Bool("again", !lasted).Float64("took_ms", milliseconds(time.Since(start))).Msg("action done")
 		}
@@ -35,7 +35,7 @@ func (l *Loop) apply(ctx context.Context, actions []checkpoint.Action) (written 
 	return written
 }
 
-// nameOf is what an action is held back by that does not last, because somebody else undoes it.
+// nameOf is what an action is held back by that fails, or that does not last because somebody else undoes it.
 func nameOf(a checkpoint.Action) string {
 	return a.Kind.String() + " of " + manifest.FileName(a.Namespace, a.Name)
 }

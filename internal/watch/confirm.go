@@ -2,28 +2,54 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/rs/zerolog"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
 )
 
-// identify has the UID of this node's own Node object recorded while pods of ours run on it, so that a later one can be
-// told from it.
+// identify has it recorded which Node object this node's checkpoints are from, so that a cluster which lost its history
+// can be told from the one that they were made in. It is recorded once, on the evidence of a pod that has a checkpoint: no
+// other cluster knows a pod by that UID. What is lost of it later is written again, never asked for again.
 func (l *Loop) identify(ctx context.Context) {
-	if l.identified || l.world.API != checkpoint.APIServing || len(l.pods) == 0 {
+	if !l.world.Disk.Known || len(l.world.Disk.Checkpoints) == 0 {
 		return
 	}
-	l.ask(ctx, "identity of the node", func() (func() error, error) {
-		uid, err := l.Cluster.NodeUID(ctx)
-		return func() error {
-			_, err := l.Store.AdoptNode(l.Options.NodeName, uid)
-			l.identified = err == nil
-			return err
-		}, err
+	recorded, err := l.Store.Node(l.Options.NodeName)
+	switch {
+	case err == nil:
+		l.nodeUID = recorded
+	case l.nodeUID != "":
+		if !l.retries.blocked("record of the node") {
+			l.recordNode(l.nodeUID)
+		}
+	case errors.Is(err, manifest.ErrNoNode) && l.world.API == checkpoint.APIServing && l.knowsCheckpoints():
+		l.ask(ctx, "identity of the node", func() (func() error, error) {
+			uid, err := l.Cluster.NodeUID(ctx)
+			return func() error { return l.Store.RecordNode(l.Options.NodeName, uid) }, err
+		})
+	}
+}
+
+func (l *Loop) recordNode(uid string) {
+	if err := l.Store.RecordNode(l.Options.NodeName, uid); err != nil {
+		_, news := l.retries.failed("record of the node")
+		l.Log.WithLevel(levelOf(zerolog.ErrorLevel, news)).Err(err).Msg("the record of this node's identity is lost and can't be written again: nothing is removed")
+		return
+	}
+	l.retries.succeeded("record of the node")
+}
+
+// knowsCheckpoints says whether the API server has the very pod that a checkpoint was made of.
+func (l *Loop) knowsCheckpoints() bool {
+	return l.world.APICurrent && slices.ContainsFunc(l.world.Disk.Checkpoints, func(c checkpoint.Checkpoint) bool {
+		return l.pods[c.ParentUID] != nil
 	})
 }
 
@@ -44,12 +70,12 @@ func (l *Loop) confirm(ctx context.Context, wanted checkpoint.Lineage) {
 // confirmed notes that every lineage without a pod in a live LIST is gone.
 func (l *Loop) confirmed(asked time.Time, wanted checkpoint.Lineage, nodeUID string, pods []*corev1.Pod) error {
 	clear(l.world.Confirmed)
-	known, err := l.Store.AdoptNode(l.Options.NodeName, nodeUID)
+	known, err := l.Store.Node(l.Options.NodeName)
 	if err != nil {
-		return err
+		return fmt.Errorf("nothing is removed: %w", err)
 	}
 	if known != nodeUID {
-		return fmt.Errorf("the API server knows this node by the UID %s, and recorded here is %s: nothing is removed", nodeUID, known)
+		return fmt.Errorf("the API server knows this node by the UID %s, and recorded here is %s: nothing is removed; if the node has joined the same cluster anew, remove state.json beside the stored manifests", nodeUID, known)
 	}
 	present := make(map[checkpoint.Lineage]bool)
 	for _, pod := range pods {

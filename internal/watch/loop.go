@@ -74,11 +74,11 @@ type Loop struct {
 	learned time.Time // the APISince of when the surroundings were asked for last
 	retries retries
 
-	identified bool            // the node's identity is recorded
-	removed    bool            // our own checkpoint is, after all the others
-	asking     map[string]bool // what is being asked for in the background
-	answers    chan func()     // what to do with the answers, in the loop
-	questions  sync.WaitGroup
+	nodeUID   string          // of the Node object that the checkpoints are from, once it is recorded
+	removed   bool            // our own checkpoint is, after all the others
+	asking    map[string]bool // what is being asked for in the background
+	answers   chan func()     // what to do with the answers, in the loop
+	questions sync.WaitGroup
 }
 
 // NewLoop makes a loop that knows nothing yet.

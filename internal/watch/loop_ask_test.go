@@ -44,7 +44,7 @@ func TestFailingQuestionsAreAskedMoreAndMoreSlowly(t *testing.T) {
 		logged := n.since()
 		n.healthy(web)
 		plans := n.pass(time.Hour)
-		for _, call := range []string{"references", "surroundings", "node"} {
+		for _, call := range []string{"references", "surroundings"} {
 			if asked := n.cluster.asked(call); asked < 200 || asked > 500 {
 				t.Errorf("%s: asked %d times in an hour", call, asked)
 			}
@@ -52,7 +52,7 @@ func TestFailingQuestionsAreAskedMoreAndMoreSlowly(t *testing.T) {
 		if plans > 3000 {
 			t.Errorf("%d plans in an hour", plans)
 		}
-		if loud := logged(line.isLoud); len(loud) != 3 {
+		if loud := logged(line.isLoud); len(loud) != 2 {
 			t.Errorf("logged %+v", loud)
 		}
 		n.cluster.set(func(c *fakeCluster) { c.err = nil })

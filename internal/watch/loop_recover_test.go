@@ -162,6 +162,21 @@ func TestFailingActivationHoldsUpNoOther(t *testing.T) {
 	})
 }
 
+// Regression: a stored file that can't be repaired held back the activation, though memory had the good manifest.
+func TestStoredFileThatCantBeRepairedDoesNotHoldBackItsActivation(t *testing.T) {
+	onNode(t, func(n *node) {
+		web := daemonPod("web")
+		n.healthy(web)
+		must(t, os.Remove(n.stored(web)))
+		must(t, os.MkdirAll(filepath.Join(n.stored(web), "not-ours"), 0o700))
+		n.diskChanged()
+		n.running() // the kubelet restarts, and everything is gone
+		n.unsynced()
+		n.apiGone()
+		n.wantFile(n.active(web))
+	})
+}
+
 func TestDirectoryThatIsMissingIsLookedForAgain(t *testing.T) {
 	onNode(t, func(n *node) {
 		web := daemonPod("web")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,34 @@ func TestEmptiedEtcdRemovesNothing(t *testing.T) {
 		if len(told) != 1 || !strings.Contains(told[0].Error, "node-uid") {
 			t.Errorf("logged %+v", told)
 		}
+	})
+}
+
+// Regression: a lost record was made anew of whatever the API server said, an emptied etcd's Node object included.
+func TestLostIdentityIsWrittenAgainAndNeverAskedFor(t *testing.T) {
+	onNode(t, func(n *node) {
+		web := daemonPod("web")
+		n.healthy(web)
+		record := filepath.Join(n.dirs.Inactive, "state.json")
+		n.wantFile(record)
+		must(t, os.Remove(record))
+		n.diskChanged()
+		n.wantFile(record)
+	})
+}
+
+func TestNothingIsRemovedWhileTheIdentityIsUnknown(t *testing.T) {
+	onNode(t, func(n *node) {
+		web := daemonPod("web")
+		n.healthy(web)
+		n.powerCut(nil)
+		must(t, os.Remove(filepath.Join(n.dirs.Inactive, "state.json")))
+		n.cluster.set(func(c *fakeCluster) { c.nodeUID, c.pods = "after-the-loss", nil })
+		n.boot(nil)
+		n.synced()
+		n.api(checkpoint.APIServing, daemonPod("made-by-a-controller-with-a-stale-cache"))
+		n.pass(time.Hour)
+		n.wantFile(n.stored(web))
 	})
 }
 
