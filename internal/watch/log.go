@@ -52,7 +52,7 @@ func (l *Loop) podOf(lineage checkpoint.Lineage) (name string, uid checkpoint.UI
 // before the pod is up.
 func (l *Loop) logRefusal(pod *corev1.Pod, r *render, err error) {
 	level := zerolog.WarnLevel
-	if r.state == checkpoint.RenderingUnknown && !isReady(pod) {
+	if r.state == checkpoint.RenderingUnknown && !l.isServing(pod) {
 		level = zerolog.DebugLevel
 	} else if r.complaint == err.Error() {
 		return
@@ -61,6 +61,15 @@ func (l *Loop) logRefusal(pod *corev1.Pod, r *render, err error) {
 	}
 	l.Log.WithLevel(level).Err(err).Str("pod", pod.Namespace+"/"+pod.Name).Str("uid", string(pod.UID)).
 		Msg("the pod can't be checkpointed: an earlier checkpoint of it stays as it is")
+}
+
+// isServing says whether the pod is Ready by the kubelet's word, or else by the API server's, which after a power cut is
+// from before it.
+func (l *Loop) isServing(pod *corev1.Pod) bool {
+	if l.world.Kubelet == checkpoint.KubeletAbsent {
+		return isReady(pod)
+	}
+	return l.world.Managed[checkpoint.UID(pod.UID)].Ready
 }
 
 func (l *Loop) logWarnings(pod *corev1.Pod, r *render) {
