@@ -96,9 +96,13 @@ func run(ctx context.Context, o options, log zerolog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var sources sync.WaitGroup
-	sources.Go(func() { api.Run(ctx, loop.API.Put) })
+	sources.Go(func() {
+		api.Run(ctx, func(f apiclient.Facts) { loop.API.Put(f); pods.SawPods(f.Pods) })
+	})
 	sources.Go(func() { pods.Run(ctx, loop.KubeletPods.Put) })
-	sources.Go(func() { runtime.Run(ctx, loop.RuntimeSandboxes.Put) })
+	sources.Go(func() {
+		runtime.Run(ctx, func(f kubelet.RuntimeFacts) { loop.RuntimeSandboxes.Put(f); pods.SawRuntime(f) })
+	})
 	sources.Go(func() {
 		volumes.Run(ctx, func(uid checkpoint.UID) { loop.VolumeChanges.Put(map[checkpoint.UID]bool{uid: true}) })
 	})

@@ -12,8 +12,12 @@ import (
 // maxMessage is the kubelet's own limit for an answer of the runtime: k8s.io/cri-client/pkg.maxMsgSize.
 const maxMessage = 16 << 20
 
-// longestWait is the longest time between two tries of a socket that is not there.
-const longestWait = 10 * time.Second
+const (
+	// longestWait is the longest time between two looks at what can't be watched.
+	longestWait = 10 * time.Second
+	// longestGone is that between two tries of a container runtime that is gone: until it is back, nothing is activated.
+	longestGone = 2 * time.Second
+)
 
 // dial makes a client of a local socket, given as unix:///path. It does not connect yet.
 func dial(endpoint string, options ...grpc.DialOption) (*grpc.ClientConn, error) {

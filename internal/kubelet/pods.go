@@ -27,12 +27,15 @@ type PodsFacts struct {
 
 // Pods watches the kubelet's Pods API (k8s.io/kubelet/pkg/apis/pods/v1alpha1, on by default from Kubernetes 1.37). It
 // answers FailedPrecondition until the kubelet has seen the API server once since its own start, which is the very fact
-// that recovery rests on; nothing announces its end, so that it is asked again until then.
+// that recovery rests on; nothing announces its end, so that it is asked again until then. An older kubelet is asked by
+// podresources instead.
 type Pods struct {
-	directory  string
+	directory  string // of the socket of the Pods API
+	resources  string // of that of podresources
 	log        zerolog.Logger
 	kick       chan struct{}
 	apiServing atomic.Bool
+	heard      heard
 
 	told bool // last was reported
 	last PodsFacts
@@ -45,7 +48,10 @@ const (
 
 // NewPods watches the socket below the kubelet's root directory.
 func NewPods(kubeletDir string, log zerolog.Logger) *Pods {
-	return &Pods{directory: filepath.Join(kubeletDir, "pods-api"), log: log, kick: make(chan struct{}, 1)}
+	return &Pods{
+		directory: filepath.Join(kubeletDir, "pods-api"), resources: filepath.Join(kubeletDir, "pod-resources"),
+		log: log, kick: make(chan struct{}, 1),
+	}
 }
 
 // Kick has the kubelet asked again now, if it is waited for. It never blocks.
@@ -63,26 +69,35 @@ func (p *Pods) APIServing(serving bool) {
 	}
 }
 
-// Run reports facts until ctx ends. report must not block. A kubelet without the directory of the socket is not asked
+// Run reports facts until ctx ends. report must not block. A kubelet without the directory of a socket is not asked
 // again before a Kick; Volumes gives it when the directory or the socket is created.
 func (p *Pods) Run(ctx context.Context, report func(PodsFacts)) {
 	retry := newBackoff()
 	for ctx.Err() == nil {
-		if _, err := os.Stat(p.directory); errors.Is(err, fs.ErrNotExist) {
-			p.tell(report, PodsFacts{State: checkpoint.KubeletAbsent, Detail: p.directory + " does not exist"})
+		ask := p.connect
+		if missing(p.directory) {
+			ask = p.connectByName
+		}
+		if missing(p.directory) && missing(p.resources) {
+			p.tell(report, PodsFacts{State: checkpoint.KubeletAbsent, Detail: "neither " + p.directory + " nor " + p.resources + " exists"})
 			select {
 			case <-ctx.Done():
 			case <-p.kick:
 			}
 			continue
 		}
-		if err := p.connect(ctx, retry, report); ctx.Err() == nil {
+		if err := ask(ctx, retry, report); ctx.Err() == nil {
 			p.tell(report, PodsFacts{State: checkpoint.KubeletUnknown, Detail: err.Error()})
 		}
 		if pause(ctx, retry.NextBackOff(), p.kick) {
 			retry.Reset() // a socket that was created now is listened on in a moment
 		}
 	}
+}
+
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // connect watches over one connection until it breaks.
@@ -152,7 +167,7 @@ func (p *Pods) logState(facts PodsFacts) {
 		checkpoint.KubeletUnknown:  "kubelet does not answer: what it manages is unknown",
 		checkpoint.KubeletUnsynced: "kubelet has not seen the API server since its start: it manages no pod of it",
 		checkpoint.KubeletSynced:   "kubelet manages the API server's pods",
-		checkpoint.KubeletAbsent:   "kubelet has no Pods API: what it manages is judged by what the container runtime runs",
+		checkpoint.KubeletAbsent:   "kubelet has no socket that tells: what it manages is judged by what the container runtime runs",
 	}[facts.State]
 	if facts.State == checkpoint.KubeletUnknown {
 		event = p.log.Warn()

@@ -179,7 +179,7 @@ func TestKubeletWithoutPodsAPIIsAbsentAndLeftAlone(t *testing.T) {
 	serve(t, filepath.Join(staged, "pods-api.sock"), func(s grpc.ServiceRegistrar) { podsv1.RegisterPodsServer(s, n.kubelet) })
 	must(t, os.Rename(staged, n.pods.directory)) // with the socket in it: no other event tells
 	n.awaitManaged(t, "a")
-	if got := n.log.count(t, "no Pods API"); got != 1 {
+	if got := n.log.count(t, "no socket that tells"); got != 1 {
 		t.Errorf("%d log lines about one absence", got)
 	}
 }

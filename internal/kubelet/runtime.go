@@ -71,10 +71,12 @@ func (r *Runtime) Run(ctx context.Context, report func(RuntimeFacts)) {
 		if ctx.Err() != nil {
 			return
 		}
+		wait := retry.NextBackOff()
 		if !errors.Is(err, errNoEvents) {
 			r.tell(report, RuntimeFacts{State: checkpoint.RuntimeUnknown, Detail: err.Error()})
+			wait = min(wait, longestGone)
 		}
-		pause(ctx, retry.NextBackOff(), nil)
+		pause(ctx, wait, nil)
 	}
 }
 

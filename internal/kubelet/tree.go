@@ -77,6 +77,7 @@ func (t *tree) placeAll() error {
 	}
 	add(filepath.Dir(t.pods.directory), t.pods.Kick)
 	add(t.pods.directory, t.pods.Kick)
+	add(t.pods.resources, t.pods.Kick)
 	fresh := make(map[checkpoint.UID]bool)
 	for dir, uid := range t.wanted {
 		add(dir, func() { fresh[uid] = true })
@@ -87,9 +88,9 @@ func (t *tree) placeAll() error {
 	return failed
 }
 
-// isSocket says whether the directory is one that leads to the kubelet's socket.
+// isSocket says whether the directory is one that leads to a socket of the kubelet.
 func (t *tree) isSocket(dir string) bool {
-	return dir == t.pods.directory || dir == filepath.Dir(t.pods.directory)
+	return dir == t.pods.directory || dir == t.pods.resources || dir == filepath.Dir(t.pods.directory)
 }
 
 // handle acts on one event, and says whether there is something new to watch.
@@ -99,9 +100,9 @@ func (t *tree) handle(event fsnotify.Event) (place bool) {
 	}
 	dir := filepath.Dir(event.Name)
 	switch {
-	case event.Name == t.pods.directory:
+	case event.Name == t.pods.directory, event.Name == t.pods.resources:
 		return true
-	case dir == t.pods.directory:
+	case dir == t.pods.directory, dir == t.pods.resources:
 		t.pods.Kick()
 	case filepath.Base(event.Name) == "..data":
 		if uid, ok := t.wanted[dir]; ok {
