@@ -1,0 +1,85 @@
+package apiclient
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+)
+
+// TestOtherPodsCostNothing: of 500 pods of others, with all that the API server sends of each, next to nothing stays.
+func TestOtherPodsCostNothing(t *testing.T) {
+	var told []*corev1.Pod
+	store := newPodStore(node, func(pods []*corev1.Pod) { told = pods })
+	before := heap()
+	var list []any
+	for i := range 500 {
+		p := pod(fmt.Sprintf("other-%d", i), map[string]string{"description": strings.Repeat("x", 10_000)})
+		p.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 10_000)}}}
+		kept, err := store.Transformer()(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, kept)
+	}
+	if during := heap() - before; during > 1<<20 {
+		t.Errorf("the reflector holds %d KiB of the first list", during>>10)
+	}
+	runtime.KeepAlive(list)
+	if err := store.Replace(list, ""); err != nil {
+		t.Fatal(err)
+	}
+	list = nil
+	if after := heap() - before; after > 64<<10 || len(told) != 0 {
+		t.Errorf("%d KiB stay, and %d pods; want nothing", after>>10, len(told))
+	}
+	runtime.KeepAlive(store)
+}
+
+func heap() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// TestOutagesLeaveNothingBehind: neither goroutines nor open files.
+func TestOutagesLeaveNothingBehind(t *testing.T) {
+	s := newSite(t).direct(t)
+	r := run(t, s.path)
+	outage := func() {
+		s.server.kill()
+		r.awaitState(2*time.Second, checkpoint.APILost)
+		s.server.start()
+		r.awaitServing(2*time.Second, "a")
+	}
+	outage()
+	goroutines, files := runtime.NumGoroutine(), openFiles(t)
+	for range 3 {
+		outage()
+	}
+	deadline := time.After(10 * time.Second)
+	for now := runtime.NumGoroutine(); now > goroutines || openFiles(t) > files; now = runtime.NumGoroutine() {
+		select {
+		case <-deadline:
+			t.Fatalf("%d goroutines and %d open files, before %d and %d", now, openFiles(t), goroutines, files)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
