@@ -40,10 +40,10 @@ func (c *Client) logState() {
 	if from == to {
 		return
 	}
-	level := zerolog.WarnLevel
+	meaning, level := meanings[to], zerolog.WarnLevel
 	if to == checkpoint.APIServing {
 		level = zerolog.InfoLevel
 	}
 	c.said = to
-	c.log.WithLevel(level).Stringer("from", from).Stringer("to", to).Str("detail", c.facts.Detail).Msg(meanings[to])
+	c.log.WithLevel(level).Stringer("from", from).Stringer("to", to).Str("detail", c.facts.Detail).Msg(meaning)
 }
