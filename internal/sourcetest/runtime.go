@@ -54,7 +54,7 @@ func TestRuntime(t *testing.T, r Runtime) {
 		return !slices.ContainsFunc(all, func(s checkpoint.Sandbox) bool { return s.ID == id && s.Ready })
 	})
 	must(t, r.DeletePod(t.Context(), "conformance"))
-	known(slowly, "without it", func(all []checkpoint.Sandbox) bool {
-		return !slices.ContainsFunc(all, func(s checkpoint.Sandbox) bool { return s.UID == uid })
+	known(slowly, "running it no more", func(all []checkpoint.Sandbox) bool {
+		return !slices.ContainsFunc(all, func(s checkpoint.Sandbox) bool { return s.UID == uid && s.Ready })
 	})
 }
