@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // environment is the conversion of one container's variables.
@@ -46,6 +48,7 @@ func (c *conversion) convertEnv(container *corev1.Container, path string) {
 		}
 	}
 	env = slices.Concat(e.serviceEnv(env), env)
+	e.checkNames(env)
 	e.warnAboutServiceLinks(env)
 	container.Env, container.EnvFrom = env, nil
 }
@@ -109,6 +112,20 @@ func (e *environment) variable(name string, v value) []corev1.EnvVar {
 		return e.secretEnv(name, v.text, v.path)
 	}
 	return []corev1.EnvVar{literal(name, v.text)}
+}
+
+// checkNames refuses names that a kubelet before 1.35 rejects in a static pod, though not in others: until then it
+// validated static pods more strictly than the API server (k8s.io/kubernetes/pkg/kubelet/config/common.go,
+// tryDecodeSinglePod).
+func (e *environment) checkNames(env []corev1.EnvVar) {
+	if v, err := version.ParseGeneric(e.opts.KubeletVersion); err != nil || v.AtLeast(version.MajorMinor(1, 35)) {
+		return
+	}
+	for _, v := range env {
+		if len(validation.IsEnvVarName(v.Name)) > 0 {
+			e.refuse(item(e.path, "env", v.Name), "the kubelet "+e.opts.KubeletVersion+" accepts no variable of this name in a static pod", "upgrade the kubelet to 1.35 or later, or rename the variable")
+		}
+	}
 }
 
 // literal is a variable whose value the kubelet passes on as it is: it expands $(NAME) in a value that the manifest
