@@ -55,10 +55,10 @@ func newOlderNode(t *testing.T) (*node, *olderKubelet) {
 	return n, &olderKubelet{asked: make(chan struct{}, 1000)}
 }
 
-// runs is what the runtime says, each sandbox created a second after the one before.
+// runs is what the runtime says, each sandbox created a second before the one before.
 func runs(sandboxes ...checkpoint.Sandbox) RuntimeFacts {
 	for i := range sandboxes {
-		sandboxes[i].Namespace, sandboxes[i].Created = "kube-system", time.Unix(int64(i), 0)
+		sandboxes[i].Namespace, sandboxes[i].Created = "kube-system", time.Unix(int64(-i), 0)
 	}
 	return RuntimeFacts{State: checkpoint.RuntimeKnown, Sandboxes: sandboxes}
 }
@@ -70,8 +70,9 @@ func TestOlderKubeletIsAskedByName(t *testing.T) {
 	n.watch(t)
 	receive(t, k.asked, "question")
 	n.pods.SawPods([]*corev1.Pod{podOf("a2", ready)})
+	receive(t, k.asked, "question after the first answer was taken in")
 	n.pods.SawRuntime(runs(
-		checkpoint.Sandbox{UID: "a1", Name: "a"}, checkpoint.Sandbox{UID: "a2", Name: "a"},
+		checkpoint.Sandbox{UID: "a2", Name: "a"}, checkpoint.Sandbox{UID: "a1", Name: "a"},
 		checkpoint.Sandbox{UID: "b1", Name: "b"}, checkpoint.Sandbox{UID: "unknown", Name: "c"},
 		checkpoint.Sandbox{UID: "hash", Name: "static-node-1", FromFile: true},
 	))
@@ -86,10 +87,19 @@ func TestOlderKubeletIsAskedByName(t *testing.T) {
 	k.know("b")
 	n.pods.SawRuntime(runs(checkpoint.Sandbox{UID: "b1", Name: "b"}))
 	n.awaitManaged(t, "b1")
+	before := n.count()
 	n.pods.SawRuntime(RuntimeFacts{State: checkpoint.RuntimeUnknown}) // is no news of what runs
+	for len(k.asked) > 0 {
+		<-k.asked
+	}
+	n.pods.Kick()
+	receive(t, k.asked, "question")
 	k.know("b", "b-2")
 	n.pods.SawRuntime(runs(checkpoint.Sandbox{UID: "b1", Name: "b"}, checkpoint.Sandbox{UID: "b2", Name: "b-2"}))
 	n.awaitManaged(t, "b1", "b2")
+	if got := n.count() - before; got != 1 {
+		t.Errorf("%d reports of one change", got)
+	}
 }
 
 func TestOlderKubeletIsNotAskedWithoutReason(t *testing.T) {
