@@ -46,7 +46,7 @@ func run(ctx context.Context, versions []string, pods uint64, cases, cache strin
 			err = check(ctx, accept, version, pods, cases)
 		}
 		if err != nil {
-			failures = append(failures, fmt.Errorf("Kubernetes %s: %w", version, err))
+			failures = append(failures, fmt.Errorf("the kubelet of %s: %w", version, err))
 		}
 	}
 	return errors.Join(failures...)
