@@ -21,7 +21,7 @@ const (
 	connectTimeout   = 3 * time.Second // no answer to the first packet
 	handshakeTimeout = 5 * time.Second // a listening port, and nobody behind it
 	answerTimeout    = 8 * time.Second // a request that is not answered
-	pingAfter        = 4 * time.Second // an open connection on which nothing is said
+	pingAfter        = 6 * time.Second // an open connection on which nothing is said: each ping is one more wake-up of an idle node
 	pingTimeout      = 3 * time.Second
 )
 
@@ -120,7 +120,7 @@ func transportFor(config *rest.Config) (*http.Transport, error) {
 		proxy = config.Proxy
 	}
 	// HTTP/1 has no pings: there the kernel's do, as far as the kernel of the other side goes.
-	keepAlive := net.KeepAliveConfig{Enable: true, Idle: pingAfter, Interval: time.Second, Count: 3}
+	keepAlive := net.KeepAliveConfig{Enable: true, Idle: pingAfter + time.Second, Interval: time.Second, Count: 2}
 	return &http.Transport{
 		Proxy:                 proxy,
 		DialContext:           (&net.Dialer{Timeout: connectTimeout, KeepAliveConfig: keepAlive}).DialContext,
