@@ -23,6 +23,7 @@ type Action struct {
 	Kind            Kind
 	Lineage         Lineage
 	Namespace, Name string // of the checkpoint: its parent's
+	Previous        bool   // it is the generation before; see Checkpoint.Previous
 	UID             UID    // of the parent; of Save only
 	Sandbox         string // its ID; of StopSandbox only
 	Reason          Reason

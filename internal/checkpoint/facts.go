@@ -54,6 +54,7 @@ type World struct {
 	Kubelet      Kubelet
 	KubeletSince time.Time
 	Managed      map[UID]Managed // the pods that it runs from the API; meaningful while Kubelet is Synced
+	Evicted      map[UID]bool    // the pods that it says it evicted; meaningful while Kubelet is Synced
 
 	Runtime   Runtime
 	Sandboxes []Sandbox // meaningful while Runtime is Known
@@ -78,10 +79,14 @@ type Parent struct {
 	Ready           bool     // as the API server last told; see Managed.Ready
 	Containers      []string // names of the containers that must run for the pod to be up: regular and sidecar
 	Handover        Handover
+	Ports           []Port // the node's ports that it says it takes
 	Rendering       Rendering
 	Manifest        string // digest of the manifest that a checkpoint of it would have now; set while Rendering is Rendered
 	Digest          string // the same of manifest and assets together
 }
+
+// Port is a port of the node, as "80/TCP" or "127.0.0.1:53/UDP".
+type Port string
 
 // PodPhase is the part of a pod's phase that decides.
 type PodPhase uint8
@@ -143,6 +148,14 @@ const (
 type Disk struct {
 	Known       bool
 	Checkpoints []Checkpoint
+	Marks       map[Lineage]Marks
+}
+
+// Marks is what must be known of a lineage after a restart too.
+type Marks struct {
+	Stuck       UID  `json:"stuck,omitempty"`       // the pod that the kubelet manages in vain: its checkpoint does the work
+	LoadBearing bool `json:"loadBearing,omitempty"` // the API server went away when the checkpoint was withdrawn for removal
+	HandedTo    UID  `json:"handedTo,omitempty"`    // of the checkpointer itself: the revision that was given the lead last
 }
 
 // Checkpoint is one checkpoint on disk: the manifest of one parent and its assets.
@@ -152,10 +165,14 @@ type Checkpoint struct {
 	ParentUID       UID
 	Containers      []string // as Parent.Containers
 	Handover        Handover
-	HostPorts       bool   // it takes ports of the node: host network, or host ports that were kept
-	Manifest        string // as Parent.Manifest
-	Digest          string // as Parent.Digest
-	Outdated        bool   // asset generations lie there that only a running sandbox may still need
+	HostPorts       bool      // it takes ports of the node: host network, or host ports that were kept
+	Ports           []Port    // those that it says it takes; as Parent.Ports
+	Created         time.Time // the parent's creation
+	SavedAt         time.Time // when the stored manifest was written
+	Previous        bool      // the generation before of a pod that has succeeded itself under the same name
+	Manifest        string    // as Parent.Manifest
+	Digest          string    // as Parent.Digest
+	Outdated        bool      // asset generations lie there that only a running sandbox may still need
 	Stored          File
 	Active          File
 }
