@@ -63,7 +63,7 @@ func (s *Store) apply(c commit, r *record, a assetDir) error {
 			return err
 		}
 	}
-	if err := s.inInactive(r.write); err != nil {
+	if err := s.inInactive(r.writeStored); err != nil {
 		return err
 	}
 	s.remember(r)

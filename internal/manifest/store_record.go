@@ -26,6 +26,7 @@ type record struct {
 	stored, active sight
 	assets         stamp // of the asset directory when it was last read; zero: read it again
 	activated      bool  // a manifest of ours has been in the static pod directory since this process started
+	nonce          int   // of the active manifest
 }
 
 // sight is what a file was when last looked at.
@@ -33,11 +34,13 @@ type sight struct {
 	stamp   stamp
 	settled bool
 	file    checkpoint.File
+	nonce   int  // of an Intact one
 	foreign bool // at our file's name, but somebody else's pod
 }
 
-// parse makes a record of a manifest of ours.
-func parse(manifest []byte, assetsDir string) (*record, error) {
+// parse makes a record of a manifest of ours, with a nonce or without.
+func parse(data []byte, assetsDir string) (*record, error) {
+	manifest, _ := withoutNonce(data)
 	var pod corev1.Pod
 	if err := json.Unmarshal(manifest, &pod); err != nil {
 		return nil, err
@@ -91,6 +94,9 @@ func (r *record) lookActive(manifests *os.Root) (err error) {
 	r.active, err = r.sight(manifests, r.active, r.activated)
 	r.checkpoint.Active = r.active.file
 	r.activated = r.activated || r.active.file != checkpoint.Missing
+	if r.active.file == checkpoint.Intact {
+		r.nonce = r.active.nonce
+	}
 	return err
 }
 
@@ -126,13 +132,14 @@ func (r *record) sight(dir *os.Root, last sight, ours bool) (sight, error) {
 		return last, nil
 	}
 	data, err := readFile(dir, r.name())
+	manifest, nonce := withoutNonce(data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return sight{}, nil
 	case err != nil:
 		return now, nil // and not settled: the next look may have more luck
-	case bytes.Equal(data, r.manifest):
-		now.file = checkpoint.Intact
+	case bytes.Equal(manifest, r.manifest):
+		now.file, now.nonce = checkpoint.Intact, nonce
 	case !ours && isForeign(data):
 		now.file, now.foreign = checkpoint.Missing, true
 	}
@@ -145,13 +152,15 @@ func isForeign(data []byte) bool {
 	return pod != podName{} && !marked
 }
 
-// write makes the record's file in a directory hold its manifest. It is not written if it does.
-func (r *record) write(dir *os.Root) error {
+// write makes the record's file in a directory hold its manifest, with any nonce. It is not written if it does.
+func (r *record) write(dir *os.Root, nonce int) error {
 	now, err := r.sight(dir, sight{}, true)
 	if err != nil || now.file == checkpoint.Intact {
 		return err
 	}
-	return replaceFile(dir, r.name(), r.manifest)
+	return replaceFile(dir, r.name(), withNonce(r.manifest, nonce))
 }
+
+func (r *record) writeStored(inactive *os.Root) error { return r.write(inactive, 0) }
 
 func (r *record) remove(dir *os.Root) error { return removeFile(dir, r.name()) }

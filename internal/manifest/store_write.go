@@ -63,7 +63,7 @@ func (s *Store) saveFirst(r *record, snapshot *Snapshot, a assetDir) error {
 // remember makes r what is remembered of its checkpoint.
 func (s *Store) remember(r *record) {
 	if last := s.records[r.name()]; last != nil {
-		r.activated = last.activated
+		r.activated, r.nonce = last.activated, last.nonce
 	}
 	s.records[r.name()] = r
 }
@@ -91,12 +91,24 @@ func (s *Store) Restore(namespace, name string) error {
 	if err != nil {
 		return err
 	}
-	return s.inInactive(r.write)
+	return s.inInactive(r.writeStored)
 }
 
 // Activate puts the stored manifest before the kubelet. It does not while an asset is missing, nor beside somebody else's
 // manifest of the same pod.
 func (s *Store) Activate(namespace, name string) error {
+	return s.activate(namespace, name, func(r *record, dir *os.Root) error { return r.write(dir, r.nonce) })
+}
+
+// Retry activates with another nonce: the kubelet does not try again a static pod that it rejected, until it is another.
+func (s *Store) Retry(namespace, name string) error {
+	return s.activate(namespace, name, func(r *record, dir *os.Root) error {
+		r.nonce++
+		return replaceFile(dir, r.name(), withNonce(r.manifest, r.nonce))
+	})
+}
+
+func (s *Store) activate(namespace, name string, write func(*record, *os.Root) error) error {
 	r, err := s.find(namespace, name)
 	if err != nil {
 		return err
@@ -121,7 +133,7 @@ func (s *Store) Activate(namespace, name string) error {
 		if files := s.Foreign(namespace, name); len(files) > 0 {
 			return fmt.Errorf("the static pod directory has a manifest of the same pod that is not ours: %q", files)
 		}
-		if err := r.write(dir); err != nil {
+		if err := write(r, dir); err != nil {
 			return err
 		}
 		r.activated = true
@@ -142,7 +154,7 @@ func (s *Store) Withdraw(namespace, name string) error {
 		if err := r.remove(dir); err != nil {
 			return err
 		}
-		r.activated = false // what comes to lie there from now on is not ours
+		r.activated, r.nonce = false, 0 // what comes to lie there from now on is not ours
 		return nil
 	})
 }
