@@ -107,6 +107,11 @@ func phase(phase corev1.PodPhase) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Status.Phase = phase }
 }
 
+// reason is why the kubelet has let a pod fail.
+func reason(why string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, why }
+}
+
 func from(source string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Annotations[sourceAnnotation] = source }
 }

@@ -1,6 +1,8 @@
 package kubelet
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	podsv1 "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 
@@ -11,32 +13,61 @@ import (
 // "http" (k8s.io/kubernetes/pkg/kubelet/types.ConfigSourceAnnotationKey).
 const sourceAnnotation = "kubernetes.io/config.source"
 
-// fold takes one event into the set of managed pods. A fresh stream lists pods that were rejected, evicted or have
-// finished, too: being listed is not being managed.
-func fold(managed map[checkpoint.UID]checkpoint.Managed, event *podsv1.WatchPodsEvent) error {
+// evicted is the reason in the status of a pod that the kubelet evicted (k8s.io/kubernetes/pkg/kubelet/eviction.Reason).
+const evicted = "Evicted"
+
+// known is what the kubelet's events add up to.
+type known struct {
+	managed map[checkpoint.UID]checkpoint.Managed
+	evicted map[checkpoint.UID]bool
+}
+
+func newKnown() known {
+	return known{managed: make(map[checkpoint.UID]checkpoint.Managed), evicted: make(map[checkpoint.UID]bool)}
+}
+
+// fold takes in one event. A fresh stream lists pods that were rejected, evicted or have finished, too: being listed is
+// not being managed.
+func (k known) fold(event *podsv1.WatchPodsEvent) error {
 	var pod corev1.Pod
+	switch event.Type {
+	case podsv1.EventType_ADDED, podsv1.EventType_MODIFIED, podsv1.EventType_DELETED: // of the last, only name and UID are there
+	default:
+		return nil
+	}
 	if err := pod.Unmarshal(event.Pod); err != nil {
 		return err
 	}
 	uid := checkpoint.UID(pod.UID)
-	switch event.Type {
-	case podsv1.EventType_ADDED, podsv1.EventType_MODIFIED:
-		if manages(&pod) {
-			managed[uid] = checkpoint.Managed{Ready: isReady(&pod)}
-			return nil
-		}
-		delete(managed, uid)
-	case podsv1.EventType_DELETED: // of the pod, only its name and UID are there
-		delete(managed, uid)
+	delete(k.managed, uid)
+	delete(k.evicted, uid)
+	if event.Type == podsv1.EventType_DELETED || !isFromAPI(&pod) {
+		return nil
+	}
+	if manages(&pod) {
+		k.managed[uid] = checkpoint.Managed{Ready: isReady(&pod)}
+	}
+	if pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == evicted {
+		k.evicted[uid] = true
 	}
 	return nil
 }
 
-// manages says whether the kubelet runs the pod, for the API server.
+// facts are these, as they are now.
+func (k known) facts() PodsFacts {
+	return PodsFacts{State: checkpoint.KubeletSynced, Managed: maps.Clone(k.managed), Evicted: maps.Clone(k.evicted), Detail: "synced"}
+}
+
+// isFromAPI says whether the kubelet has the pod from the API server.
+func isFromAPI(pod *corev1.Pod) bool {
+	source, told := pod.Annotations[sourceAnnotation]
+	return !told || source == "api"
+}
+
+// manages says whether the kubelet runs a pod of the API server.
 func manages(pod *corev1.Pod) bool {
 	ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-	source, known := pod.Annotations[sourceAnnotation]
-	return !ended && pod.DeletionTimestamp == nil && (!known || source == "api")
+	return !ended && pod.DeletionTimestamp == nil
 }
 
 func isReady(pod *corev1.Pod) bool {

@@ -22,6 +22,7 @@ import (
 type PodsFacts struct {
 	State   checkpoint.Kubelet
 	Managed map[checkpoint.UID]checkpoint.Managed // while State is Synced
+	Evicted map[checkpoint.UID]bool               // while State is Synced: by its own word, which an older kubelet does not give
 	Detail  string                                // for people
 }
 
@@ -131,8 +132,7 @@ func (p *Pods) watch(ctx context.Context, client podsv1.PodsClient, retry interf
 	if err != nil {
 		return err
 	}
-	managed := make(map[checkpoint.UID]checkpoint.Managed)
-	synced := false
+	known, synced := newKnown(), false
 	for {
 		event, err := stream.Recv()
 		if err != nil {
@@ -141,18 +141,18 @@ func (p *Pods) watch(ctx context.Context, client podsv1.PodsClient, retry interf
 		if event.Type == podsv1.EventType_INITIAL_SYNC_COMPLETE {
 			synced = true
 			retry.Reset()
-		} else if err := fold(managed, event); err != nil {
+		} else if err := known.fold(event); err != nil {
 			return err
 		}
 		if synced {
-			p.tell(report, PodsFacts{State: checkpoint.KubeletSynced, Managed: maps.Clone(managed), Detail: "synced"})
+			p.tell(report, known.facts())
 		}
 	}
 }
 
 // tell reports facts that differ from the last, and logs a change of state.
 func (p *Pods) tell(report func(PodsFacts), facts PodsFacts) {
-	if p.told && facts.State == p.last.State && maps.Equal(facts.Managed, p.last.Managed) {
+	if p.told && facts.State == p.last.State && maps.Equal(facts.Managed, p.last.Managed) && maps.Equal(facts.Evicted, p.last.Evicted) {
 		return
 	}
 	if !p.told || facts.State != p.last.State {

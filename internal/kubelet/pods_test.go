@@ -108,6 +108,33 @@ func TestListedIsNotManaged(t *testing.T) {
 	}
 }
 
+// TestEvictedIsTheKubeletsWord: the API server may be away when the kubelet evicts a pod.
+func TestEvictedIsTheKubeletsWord(t *testing.T) {
+	n := newNode(t, true)
+	evict := reason("Evicted")
+	n.kubelet.sync(podOf("a"), podOf("evicted", evict), podOf("rejected", reason("NodePorts")), podOf("static", evict, from("file")))
+	n.start(t)
+	n.watch(t)
+	awaitEvicted := func(uids ...checkpoint.UID) {
+		t.Helper()
+		n.await(t, "synced, with these evicted", func(f PodsFacts) bool {
+			return f.State == checkpoint.KubeletSynced && slices.Equal(slices.Sorted(maps.Keys(f.Evicted)), uids)
+		})
+	}
+	awaitEvicted("evicted")
+	n.awaitManaged(t, "a")
+	n.kubelet.events <- event(podsv1.EventType_MODIFIED, podOf("a", evict, deleting))
+	awaitEvicted("a", "evicted")
+	n.awaitManaged(t)
+	n.kubelet.events <- event(podsv1.EventType_DELETED, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "evicted"}})
+	awaitEvicted("a")
+	n.kubelet.cutOff()
+	n.kubelet.restart()
+	if facts := n.awaitState(t, checkpoint.KubeletUnsynced); facts.Evicted != nil {
+		t.Errorf("unsynced, and yet evicted are %v", facts.Evicted)
+	}
+}
+
 func TestEventsOfNoPodChangeNothing(t *testing.T) {
 	n := newNode(t, true)
 	n.kubelet.sync(podOf("a"))

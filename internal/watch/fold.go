@@ -38,7 +38,7 @@ func (l *Loop) foldKubelet(facts kubelet.PodsFacts) {
 	if l.world.Kubelet != facts.State {
 		l.world.Kubelet, l.world.KubeletSince = facts.State, time.Now()
 	}
-	l.world.Managed = facts.Managed
+	l.world.Managed, l.world.Evicted = facts.Managed, facts.Evicted
 }
 
 func (l *Loop) foldRuntime(facts kubelet.RuntimeFacts) {
