@@ -153,9 +153,12 @@ type Disk struct {
 
 // Marks is what must be known of a lineage after a restart too.
 type Marks struct {
-	Stuck       UID  `json:"stuck,omitempty"`       // the pod that the kubelet manages in vain: its checkpoint does the work
-	LoadBearing bool `json:"loadBearing,omitempty"` // the API server went away when the checkpoint was withdrawn for removal
-	HandedTo    UID  `json:"handedTo,omitempty"`    // of the checkpointer itself: the revision that was given the lead last
+	Stuck       UID    `json:"stuck,omitempty"`       // the pod that the kubelet manages in vain; of the checkpointer: the revision that can't lead
+	Failed      string `json:"failed,omitempty"`      // Checkpoint.Manifest of the one that did not come up
+	Proven      string `json:"proven,omitempty"`      // Checkpoint.Manifest of the one that was up as a checkpoint
+	Removing    bool   `json:"removing,omitempty"`    // it was withdrawn for its removal, which is not confirmed yet
+	LoadBearing bool   `json:"loadBearing,omitempty"` // the API server went away when it was: it may have lived on it
+	HandedTo    UID    `json:"handedTo,omitempty"`    // of the checkpointer: the revision that was given the lead last
 }
 
 // Checkpoint is one checkpoint on disk: the manifest of one parent and its assets.
@@ -167,7 +170,6 @@ type Checkpoint struct {
 	Handover        Handover
 	HostPorts       bool      // it takes ports of the node: host network, or host ports that were kept
 	Ports           []Port    // those that it says it takes; as Parent.Ports
-	Created         time.Time // the parent's creation
 	SavedAt         time.Time // when the stored manifest was written
 	Previous        bool      // the generation before of a pod that has succeeded itself under the same name
 	Manifest        string    // as Parent.Manifest

@@ -28,7 +28,7 @@ func random(r *rand.Rand) (map[Lineage]State, World, Policy) {
 	for i := range 3 {
 		l := Lineage(fmt.Sprintf("l%d", i))
 		if r.IntN(2) == 0 {
-			prev[l] = State{Phase: Phase(r.IntN(5)), Reason: reasons[r.IntN(len(reasons))], Since: ago(r), GoneSince: maybe(r), Kept: r.IntN(8) == 0, wasActive: r.IntN(2) == 0}
+			prev[l] = State{Phase: Phase(r.IntN(5)), Reason: reasons[r.IntN(len(reasons))], Since: ago(r), GoneSince: maybe(r), Marks: randomMarks(r, l)}
 		}
 		if r.IntN(2) == 0 {
 			w.Confirmed[l] = ago(r)
@@ -40,7 +40,18 @@ func random(r *rand.Rand) (map[Lineage]State, World, Policy) {
 	return prev, w, p
 }
 
-var reasons = []Reason{ReasonParentUp, ReasonParentAbsent, ReasonParentUnmanaged, ReasonRemovalStopping, ReasonRemovalConfirmed, ReasonParentStuck}
+var reasons = []Reason{ReasonParentUp, ReasonParentAbsent, ReasonParentUnmanaged, ReasonRemovalStopping, ReasonRemovalConfirmed, ReasonParentNotRun}
+
+func randomMarks(r *rand.Rand, l Lineage) Marks {
+	m := Marks{LoadBearing: r.IntN(8) == 0, Removing: r.IntN(3) == 0}
+	if r.IntN(4) == 0 {
+		m.Stuck = UID(fmt.Sprintf("%s-%d", l, r.IntN(2)))
+	}
+	if r.IntN(4) == 0 {
+		m.Failed = strconv.Itoa(r.IntN(2))
+	}
+	return m
+}
 
 func ago(r *rand.Rand) time.Time {
 	return epoch.Add(time.Hour - time.Duration(r.IntN(200))*time.Second)

@@ -17,9 +17,21 @@ func Plan(prev map[Lineage]State, w World, p Policy) (next map[Lineage]State, ac
 	}
 	next = make(map[Lineage]State)
 	unscheduled := unscheduled(prev, w, p)
+	var steps []*step
+	var views []*view
 	for _, l := range lineages(prev, w) {
-		s := &step{view: look(&w, p, l), prev: prev[l], unscheduled: unscheduled}
+		before, known := prev[l]
+		if !known {
+			before.Marks = w.Disk.Marks[l]
+		}
+		v := look(&w, p, l, before.Marks)
+		views, steps = append(views, v), append(steps, &step{view: v, prev: before, unscheduled: unscheduled})
+	}
+	for _, s := range steps {
+		s.others = views
 		s.decide()
+		s.remember()
+		l := s.lineage
 		if s.next != (State{}) {
 			next[l] = s.next
 		}
@@ -47,6 +59,9 @@ func lineages(prev map[Lineage]State, w World) []Lineage {
 	for _, c := range w.Disk.Checkpoints {
 		all[c.Lineage] = true
 	}
+	for l := range w.Disk.Marks {
+		all[l] = true
+	}
 	return slices.Sorted(maps.Keys(all))
 }
 
@@ -69,7 +84,7 @@ func unscheduled(prev map[Lineage]State, w World, p Policy) bool {
 	if p.Self == "" {
 		return false
 	}
-	v := look(&w, p, p.Self)
+	v := look(&w, p, p.Self, Marks{})
 	since := prev[p.Self].GoneSince
 	return v.gone() && !since.IsZero() && !w.Now.Before(since.Add(p.Grace)) &&
 		!w.Confirmed[p.Self].Before(since.Add(p.Grace))

@@ -14,6 +14,7 @@ const (
 	ReasonAPIUnknown     Reason = "api-unknown"     // the API server was not heard yet
 	ReasonAPIListing     Reason = "api-listing"     // the API server serves, its list of pods is not here yet
 	ReasonStillRunning   Reason = "still-running"   // the parent's sandbox is there, and two copies must never run at once
+	ReasonPortTaken      Reason = "port-taken"      // another lineage has the better claim to a port of the node; also withdraws
 	ReasonKubeletUnknown Reason = "kubelet-unknown" // the kubelet is not heard, for less than --kubelet-timeout
 )
 
@@ -23,16 +24,19 @@ const (
 	ReasonKubeletSyncing   Reason = "kubelet-syncing"   // the same, but the API server serves: the kubelet is about to take the parent
 	ReasonParentUnmanaged  Reason = "parent-unmanaged"  // no API server, and the kubelet does not manage the parent
 	ReasonParentDown       Reason = "parent-down"       // no API server, the kubelet can't tell, and the parent is down
-	ReasonParentStuck      Reason = "parent-stuck"      // the API server wants the parent here, and it does not run
+	ReasonParentNotRun     Reason = "parent-not-run"    // the API server wants the parent here, and the kubelet does not run it
+	ReasonParentNotBegun   Reason = "parent-not-begun"  // the kubelet manages the parent, and has created none of its containers for long
+	ReasonParentStuck      Reason = "parent-stuck"      // the kubelet manages this pod in vain; also keeps it active until another takes its place
 	ReasonSelf             Reason = "self"              // our own manifest is always active, so that we start at boot
 )
 
 // Why an active checkpoint stays active.
 const (
-	ReasonParentAbsent   Reason = "parent-absent"    // no live parent that the kubelet manages
-	ReasonParentStarting Reason = "parent-starting"  // managed, but none of its containers is created
-	ReasonParentNotUp    Reason = "parent-not-up"    // managed, and not every container of it runs
-	ReasonParentNotReady Reason = "parent-not-ready" // up, but not Ready; withdrawn when that lasts
+	ReasonParentAbsent    Reason = "parent-absent"    // no live parent that the kubelet manages
+	ReasonParentStarting  Reason = "parent-starting"  // managed, but none of its containers is created
+	ReasonParentNotUp     Reason = "parent-not-up"    // managed, and not every container of it runs
+	ReasonParentNotReady  Reason = "parent-not-ready" // up, but not Ready; withdrawn when that lasts
+	ReasonCheckpointStuck Reason = "checkpoint-stuck" // it does not come up, and there is no other generation to try
 )
 
 // Why a checkpoint is saved, restored, withdrawn or removed.
@@ -45,6 +49,12 @@ const (
 	ReasonParentAppeared   Reason = "parent-appeared"   // the parent's sandbox is there, and two copies must never run at once
 	ReasonParentReady      Reason = "parent-ready"      // the parent does the work again
 	ReasonSucceeded        Reason = "succeeded"         // a successor's checkpoint is stored
+	ReasonFallback         Reason = "fallback"          // it does not come up: the generation before is tried
+	ReasonIgnored          Reason = "ignored"           // the kubelet made nothing of the manifest: it rejects once and looks again when that changes
+	ReasonPortWasHeld      Reason = "port-was-held"     // the parent failed while the checkpoint still held its port
+	ReasonMarks            Reason = "marks"             // what must be known after a restart has changed
+	ReasonNewRevision      Reason = "new-revision"      // a newer revision of the checkpointer leads from now on
+	ReasonRevisionFailed   Reason = "revision-failed"   // the revision that was given the lead crashed with it
 	ReasonOrphan           Reason = "orphan"            // a sandbox that nobody manages holds the ports that are needed
 	ReasonOutdated         Reason = "outdated"          // generations of assets that no sandbox needs any more
 	ReasonRemovalPending   Reason = "removal-pending"   // gone for the whole grace; a live confirmation is awaited

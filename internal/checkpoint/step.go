@@ -6,7 +6,8 @@ import "time"
 type step struct {
 	*view
 	prev        State
-	unscheduled bool // the checkpointer itself is to leave this node
+	others      []*view // every lineage's
+	unscheduled bool    // the checkpointer itself is to leave this node
 
 	next    State
 	actions []Action
@@ -15,13 +16,13 @@ type step struct {
 
 func (s *step) decide() {
 	s.next.Up = s.anyUp()
-	s.next.Kept = s.prev.Kept && !s.next.Up
 	s.next.GoneSince = s.goneSince()
+	s.judge()
 	s.save()
-	if s.remove() {
+	switch {
+	case s.remove():
 		return
-	}
-	if s.current == nil {
+	case s.current == nil:
 		s.settle(Absent, hold(ReasonNoCheckpoint))
 		if s.parent == nil && !s.self() {
 			s.next = State{} // nothing is left to remember
@@ -29,12 +30,18 @@ func (s *step) decide() {
 		return
 	}
 	s.repair()
-	if s.prev.Phase == Active || s.active != nil {
+	switch {
+	case s.self():
+		s.staySelf()
+		return
+	case s.prev.Phase == Active || s.active != nil:
 		s.stayActive()
-	} else {
+	default:
 		s.stayStored()
 	}
+	s.kick()
 	s.clean()
+	s.prune()
 }
 
 // stayStored keeps a stored checkpoint until the table says to activate it.
@@ -42,11 +49,9 @@ func (s *step) stayStored() {
 	phase := Stored
 	if s.prev.Phase == Leaving && !s.stopped(s.current) {
 		phase = Leaving
-	}
-	if phase == Leaving {
 		s.keepApart(s.current)
 	}
-	if !s.settle(phase, s.activation()) {
+	if !s.settle(phase, s.situate(false).activation(s.policy)) {
 		return
 	}
 	exclusive := s.current.Handover == HandoverExclusive
@@ -54,11 +59,14 @@ func (s *step) stayStored() {
 		for _, id := range s.orphans() {
 			s.emit(Action{Kind: StopSandbox, Sandbox: id, Reason: ReasonOrphan}, s.current)
 		}
+		if s.anotherRuns() {
+			return // until the kubelet has stopped it
+		}
 	}
 	if exclusive && s.anySandbox() {
 		return // the orphan first
 	}
-	s.next.Phase = Active
+	s.next.Phase, s.next.Handed = Active, Handed{}
 	s.emit(Action{Kind: Activate, Reason: s.next.Reason}, s.current)
 }
 
@@ -67,41 +75,17 @@ func (s *step) stayActive() {
 	if s.active == nil {
 		s.active = s.current
 	}
-	if !s.settle(Active, s.withdrawal()) {
-		if s.active.Active != Intact {
-			s.emit(Action{Kind: Activate, Reason: ReasonFileLost}, s.active)
-		}
-		if s.self() && s.current != s.active && s.current.Active != Intact {
-			s.emit(Action{Kind: Activate, Reason: ReasonSelf}, s.current) // a successor's, before the other one goes
-		}
-		return
+	s.prove()
+	r := s.situate(true).withdrawal(s.policy)
+	switch {
+	case s.fallBack(r):
+	case s.settle(Active, r):
+		s.handOver()
+	case s.active.Active != Intact:
+		s.emit(Action{Kind: Activate, Reason: ReasonFileLost}, s.active)
+	default:
+		s.retry()
 	}
-	s.next.Phase = Leaving
-	if s.stopped(s.active) {
-		s.next.Phase = Stored
-	}
-	if s.active.Active != Missing {
-		s.emit(Action{Kind: Withdraw, Reason: s.next.Reason}, s.active)
-	}
-	s.keepApart(s.active)
-}
-
-// apart is how often the sandbox of a parent is stopped at most.
-const apart = 500 * time.Millisecond
-
-// keepApart stops the parent's sandbox for as long as anything of a checkpoint runs that must not run beside it. The
-// kubelet makes another one at once.
-func (s *step) keepApart(c *Checkpoint) {
-	if c.Handover != HandoverExclusive || s.parent == nil || s.Runtime == RuntimeUnknown || s.stopped(c) {
-		return
-	}
-	s.next.stoppedAt = s.prev.stoppedAt
-	sandbox := s.sandbox(s.parent.UID)
-	if sandbox == nil || !s.due(s.prev.stoppedAt.Add(apart)) {
-		return
-	}
-	s.next.stoppedAt = s.Now
-	s.emit(Action{Kind: StopSandbox, Sandbox: sandbox.ID, Reason: ReasonParentAppeared}, c)
 }
 
 // settle notes the row that holds now and since when it does, and says whether it acts now.
@@ -113,11 +97,13 @@ func (s *step) settle(phase Phase, r row) bool {
 	if s.prev.Reason == s.next.Reason && s.prev.Containers == s.next.Containers {
 		s.next.Since = s.prev.Since
 	}
-	if !r.act {
-		s.wake = earliest(s.wake, r.until)
-		return false
+	switch r.reason {
+	case ReasonAPIUnknown:
+		s.due(s.apiPatience())
+	case ReasonKubeletUnknown:
+		s.due(s.kubeletPatience())
 	}
-	return s.due(s.next.Since.Add(r.after))
+	return r.act && s.due(s.next.Since.Add(r.after))
 }
 
 // due says whether t has come, and asks to be woken if not.
@@ -138,23 +124,14 @@ func (s *step) repair() {
 	}
 }
 
-// clean removes what a successor's checkpoint has replaced, and assets that no sandbox needs.
-func (s *step) clean() {
-	for i := range s.checkpoints {
-		c := &s.checkpoints[i]
-		switch {
-		case c == s.current && c.Outdated && c.Active == Missing && s.stopped(c):
-			s.emit(Action{Kind: Prune, Reason: ReasonOutdated}, c)
-		case c == s.current || s.current.Stored != Intact:
-		case c.Active == Missing && s.stopped(c):
-			s.emit(Action{Kind: Remove, Reason: ReasonSucceeded}, c)
-		case c.Active != Missing && s.self() && s.current.Active == Intact:
-			s.emit(Action{Kind: Withdraw, Reason: ReasonSucceeded}, c)
-		}
+// remember has the marks written when they are not on disk.
+func (s *step) remember() {
+	if s.next.Marks != s.Disk.Marks[s.lineage] {
+		s.actions = append(s.actions, Action{Kind: Mark, Lineage: s.lineage, Marks: s.next.Marks, Reason: ReasonMarks})
 	}
 }
 
 func (s *step) emit(a Action, c *Checkpoint) {
-	a.Lineage, a.Namespace, a.Name = s.lineage, c.Namespace, c.Name
+	a.Lineage, a.Namespace, a.Name, a.Previous = s.lineage, c.Namespace, c.Name, c.Previous
 	s.actions = append(s.actions, a)
 }

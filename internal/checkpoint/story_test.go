@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func (s *story) kubelet(k Kubelet) {
 func (s *story) parent(l Lineage, uid UID) *Parent {
 	s.w.Parents = append(s.w.Parents, Parent{
 		UID: uid, Namespace: "default", Name: string(uid), Lineage: l, Created: s.w.Now,
-		Containers: []string{"main"}, Rendering: Rendered, Digest: "digest of " + string(uid),
+		Containers: []string{"main"}, Rendering: Rendered, Manifest: "manifest of " + string(uid), Digest: "digest of " + string(uid),
 	})
 	return &s.w.Parents[len(s.w.Parents)-1]
 }
@@ -98,7 +99,7 @@ func (s *story) kubeletRunsStatic() {
 func (s *story) stored(l Lineage, uid UID) *Checkpoint {
 	s.w.Disk.Checkpoints = append(s.w.Disk.Checkpoints, Checkpoint{
 		Namespace: "default", Name: string(uid), Lineage: l, ParentUID: uid, Containers: []string{"main"},
-		Digest: "digest of " + string(uid), Stored: Intact,
+		Manifest: "manifest of " + string(uid), Digest: "digest of " + string(uid), Stored: Intact, SavedAt: s.w.Now,
 	})
 	return &s.w.Disk.Checkpoints[len(s.w.Disk.Checkpoints)-1]
 }
@@ -117,17 +118,24 @@ func (s *story) powerCut() {
 	s.plan()
 }
 
-// plan plans once and applies. Planning again must not ask for any of that again, but for what is still unanswered.
+// plan plans once, or twice where something must be marked first, and applies. Planning again must not ask for any of that
+// again, but for what is still unanswered.
 func (s *story) plan() {
 	s.t.Helper()
 	s.did = nil
-	s.states, s.did, s.wake = Plan(s.states, s.w, s.p)
-	for _, a := range s.did {
-		apply(&s.w, a)
+	for range 2 {
+		states, actions, wake := Plan(s.states, s.w, s.p)
+		s.states, s.did, s.wake = states, append(s.did, actions...), wake
+		for _, a := range actions {
+			apply(&s.w, a)
+		}
+		if !slices.ContainsFunc(actions, func(a Action) bool { return a.Kind == Mark }) {
+			break
+		}
 	}
 	next, again, _ := Plan(s.states, s.w, s.p)
 	for _, a := range again {
-		if a.Kind != Confirm && slices.Contains(s.did, a) {
+		if a.Kind != Confirm && a.Kind != StepDown && slices.Contains(s.did, a) {
 			s.t.Fatalf("planning again after applying %v gives %v", s.did, again)
 		}
 	}
@@ -160,7 +168,9 @@ func (s *story) phase(l Lineage, want Phase, reason Reason) {
 
 func (s *story) kinds() (kinds []string) {
 	for _, a := range s.did {
-		kinds = append(kinds, a.Kind.String())
+		if a.Kind != Mark { // what is marked shows in what is done
+			kinds = append(kinds, a.Kind.String())
+		}
 	}
 	return slices.Compact(kinds)
 }
@@ -176,6 +186,15 @@ func (s *story) expect(want ...string) {
 func apply(w *World, a Action) {
 	at := slices.IndexFunc(w.Disk.Checkpoints, func(c Checkpoint) bool { return c.Namespace == a.Namespace && c.Name == a.Name })
 	switch a.Kind {
+	case Mark:
+		w.Disk.Marks = maps.Clone(w.Disk.Marks)
+		if w.Disk.Marks == nil {
+			w.Disk.Marks = make(map[Lineage]Marks)
+		}
+		w.Disk.Marks[a.Lineage] = a.Marks
+		if a.Marks == (Marks{}) {
+			delete(w.Disk.Marks, a.Lineage)
+		}
 	case Save:
 		p := w.Parents[slices.IndexFunc(w.Parents, func(p Parent) bool { return p.UID == a.UID })]
 		if at < 0 {
@@ -189,7 +208,7 @@ func apply(w *World, a Action) {
 		}
 		*c = Checkpoint{
 			Namespace: p.Namespace, Name: p.Name, Lineage: p.Lineage, ParentUID: p.UID, Containers: p.Containers,
-			Handover: p.Handover, HostPorts: p.Handover == HandoverCreated, Manifest: p.Manifest, Digest: p.Digest, Stored: Intact, Active: active,
+			Handover: p.Handover, HostPorts: p.Handover == HandoverCreated, Ports: p.Ports, SavedAt: w.Now, Manifest: p.Manifest, Digest: p.Digest, Stored: Intact, Active: active,
 		}
 	case Restore:
 		w.Disk.Checkpoints[at].Stored = Intact
@@ -209,6 +228,8 @@ func apply(w *World, a Action) {
 				w.Sandboxes[i].Ready = false
 			}
 		}
-	case Confirm: // the test answers
+	case Kick:
+		w.Sandboxes = slices.DeleteFunc(w.Sandboxes, func(b Sandbox) bool { return b.ID == a.Sandbox })
+	case Confirm, Retry, StepDown: // the test answers
 	}
 }

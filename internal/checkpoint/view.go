@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -12,14 +13,15 @@ type view struct {
 	policy  Policy
 	lineage Lineage
 
-	parents     []Parent // every pod of it on this node, newest first
-	parent      *Parent  // the one that counts: live before ended, newest first, none that is being deleted
-	checkpoints []Checkpoint
-	current     *Checkpoint // the parent's own; without one, what is active; without one, any
-	active      *Checkpoint // the one whose manifest lies in the static pod directory
+	parents     []Parent     // every pod of it on this node, newest first
+	parent      *Parent      // the one that counts: live before ended, newest first, none that is being deleted
+	checkpoints []Checkpoint // newest generation first
+	own         *Checkpoint  // the parent's
+	current     *Checkpoint  // the one to run: the parent's own or else the newest, but for one that was seen to fail
+	active      *Checkpoint  // the one whose manifest lies in the static pod directory
 }
 
-func look(w *World, p Policy, l Lineage) *view {
+func look(w *World, p Policy, l Lineage, marks Marks) *view {
 	v := &view{World: w, policy: p, lineage: l}
 	for _, parent := range w.Parents {
 		if parent.Lineage == l {
@@ -27,10 +29,7 @@ func look(w *World, p Policy, l Lineage) *view {
 		}
 	}
 	slices.SortFunc(v.parents, func(a, b Parent) int {
-		if c := b.Created.Compare(a.Created); c != 0 {
-			return c
-		}
-		return strings.Compare(string(b.UID), string(a.UID)) // any order will do, as long as it is one
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.UID, a.UID)) // any order will do, as long as it is one
 	})
 	for i := range v.parents {
 		candidate := &v.parents[i]
@@ -38,26 +37,7 @@ func look(w *World, p Policy, l Lineage) *view {
 			v.parent = candidate
 		}
 	}
-	for _, c := range w.Disk.Checkpoints {
-		if c.Lineage == l {
-			v.checkpoints = append(v.checkpoints, c)
-		}
-	}
-	for i := range v.checkpoints {
-		c := &v.checkpoints[i]
-		if c.Active != Missing {
-			v.active = c
-		}
-		if v.parent != nil && c.ParentUID == v.parent.UID {
-			v.current = c
-		}
-	}
-	if v.current == nil {
-		v.current = v.active
-	}
-	if v.current == nil && len(v.checkpoints) > 0 {
-		v.current = &v.checkpoints[len(v.checkpoints)-1]
-	}
+	v.lookAtGenerations(marks)
 	return v
 }
 
@@ -110,16 +90,31 @@ func (v *view) sandbox(uid UID) *Sandbox {
 // up says whether the pod has a READY sandbox in which everything that must run runs.
 func (v *view) up(uid UID) bool {
 	s := v.sandbox(uid)
-	return s != nil && !slices.ContainsFunc(v.required(uid), func(name string) bool {
+	return s != nil && s.runs(v.required(uid))
+}
+
+func (s *Sandbox) runs(required []string) bool {
+	return !slices.ContainsFunc(required, func(name string) bool {
 		return !s.has(name, func(state ContainerState) bool { return state == ContainerRunning })
 	})
 }
 
 // created says whether the first container that must run has been created in the pod's present sandbox. Managed, image
-// present and sandbox READY are all earlier, and each of them can be a minute too early.
+// present and sandbox READY are all earlier, and each of them can be a minute too early for a port that it needs.
 func (v *view) created(uid UID) bool {
 	s := v.sandbox(uid)
-	return s != nil && slices.ContainsFunc(v.required(uid), func(name string) bool {
+	return s != nil && s.begun(v.required(uid))
+}
+
+// begun says whether such a container was ever created.
+func (v *view) begun(uid UID) bool {
+	return slices.ContainsFunc(v.Sandboxes, func(s Sandbox) bool {
+		return s.UID == uid && !s.FromFile && s.begun(v.required(uid))
+	})
+}
+
+func (s *Sandbox) begun(required []string) bool {
+	return slices.ContainsFunc(required, func(name string) bool {
 		return s.has(name, func(state ContainerState) bool { return state != ContainerUnknown })
 	})
 }
@@ -147,7 +142,7 @@ func (v *view) anyManaged() bool { return slices.ContainsFunc(v.uids(), v.manage
 // taken says whether the kubelet has the parent in hand. A kubelet that can't tell shows it by a sandbox of the parent
 // that is newer than the checkpoint's own.
 func (v *view) taken(p *Parent) bool {
-	if v.kubelet() != KubeletAbsent {
+	if v.kubeletWord() != KubeletCantSay {
 		return v.managed(p.UID)
 	}
 	s, since := v.sandbox(p.UID), v.startOf(v.active)
@@ -171,16 +166,24 @@ func (v *view) ready(p *Parent) bool {
 	return v.API == APIServing && p.Ready && v.up(p.UID)
 }
 
-// kubelet is World.Kubelet after the patience for an Unknown one.
-func (v *view) kubelet() Kubelet {
-	if v.Kubelet == KubeletUnknown && !v.Now.Before(v.KubeletSince.Add(v.policy.KubeletTimeout)) {
-		return KubeletAbsent
-	}
-	return v.Kubelet
-}
+// apiPatience is until when an API server that was never heard is waited for.
+func (v *view) apiPatience() time.Time { return v.Start.Add(v.policy.APITimeout) }
+
+// kubeletPatience is until when a kubelet that is not heard is waited for.
+func (v *view) kubeletPatience() time.Time { return v.KubeletSince.Add(v.policy.KubeletTimeout) }
 
 func (s *Sandbox) of(c *Checkpoint) bool {
 	return s.CheckpointOf == c.Name && s.Namespace == c.Namespace
+}
+
+// exists says whether the kubelet has made anything of the checkpoint's manifest.
+func (v *view) exists(c *Checkpoint) bool {
+	return slices.ContainsFunc(v.Sandboxes, func(s Sandbox) bool { return s.of(c) })
+}
+
+// checkpointUp says whether the checkpoint has a READY sandbox in which everything that must run runs.
+func (v *view) checkpointUp(c *Checkpoint) bool {
+	return slices.ContainsFunc(v.Sandboxes, func(s Sandbox) bool { return s.of(c) && s.Ready && s.runs(c.Containers) })
 }
 
 // stopped says whether the runtime shows that nothing of the checkpoint is left running.
@@ -190,6 +193,11 @@ func (v *view) stopped(c *Checkpoint) bool {
 			return c.State == ContainerRunning
 		}))
 	})
+}
+
+// anotherRuns says whether another generation than the one to run has not stopped yet.
+func (v *view) anotherRuns() bool {
+	return slices.ContainsFunc(v.checkpoints, func(c Checkpoint) bool { return c.Name != v.current.Name && !v.stopped(&c) })
 }
 
 // orphans are READY sandboxes of the lineage's API pods while the kubelet, not having seen the API server since its

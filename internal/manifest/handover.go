@@ -57,6 +57,18 @@ func TakesHostPorts(pod *corev1.Pod) bool {
 	return pod.Spec.HostNetwork || pod.Annotations[AnnotationHostPorts] != ""
 }
 
+// HostPorts lists the ports of the node that a parent or its checkpoint says it takes.
+func HostPorts(pod *corev1.Pod) (ports []checkpoint.Port) {
+	list := hostPorts(pod)
+	if pod.Annotations[AnnotationCheckpointOf] != "" {
+		list = strings.FieldsFunc(pod.Annotations[AnnotationHostPorts], func(r rune) bool { return r == ',' })
+	}
+	for _, port := range list {
+		ports = append(ports, checkpoint.Port(port))
+	}
+	return ports
+}
+
 // keepsHostPorts says whether the checkpoint of a pod with a network of its own will take ports of the node.
 func keepsHostPorts(pod *corev1.Pod) bool {
 	return !pod.Spec.HostNetwork && pod.Annotations[AnnotationKeepHostPorts] == "true" && len(hostPorts(pod)) > 0

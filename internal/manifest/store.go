@@ -23,9 +23,10 @@ type Dirs struct {
 // process that holds the lock.
 type Store struct {
 	dirs    Dirs
-	records map[string]*record // by file name
-	foreign map[string]foreign // manifests in the static pod directory that are not ours, by file name
-	strange map[string]strange // files that were found to be no checkpoint, by directory
+	records map[string]*record                      // by file name
+	foreign map[string]foreign                      // manifests in the static pod directory that are not ours, by file name
+	marks   map[checkpoint.Lineage]checkpoint.Marks // as last read
+	strange map[string]strange                      // files that were found to be no checkpoint, by directory
 }
 
 // strange are files of one directory that look like ours by name only, as they were when they were read.
@@ -69,6 +70,9 @@ func (s *Store) List() (checkpoint.Disk, error) {
 		return checkpoint.Disk{}, err
 	}
 	unreadable := s.inInactive(func(dir *os.Root) error {
+		if known, err := readState(dir); err == nil { // else what is known of them stays
+			s.marks = known.Marks
+		}
 		for _, r := range s.records {
 			if err := r.lookStored(dir); err != nil {
 				return err
@@ -82,7 +86,7 @@ func (s *Store) List() (checkpoint.Disk, error) {
 		}
 		return nil
 	})
-	disk := checkpoint.Disk{Known: true}
+	disk := checkpoint.Disk{Known: true, Marks: s.marks}
 	for _, r := range s.records {
 		if unreadable != nil {
 			r.stored, r.checkpoint.Stored = sight{}, checkpoint.Altered

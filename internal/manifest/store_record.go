@@ -60,6 +60,7 @@ func parse(data []byte, assetsDir string) (*record, error) {
 			Containers: Running(&pod),
 			Handover:   HandoverOf(&pod),
 			HostPorts:  TakesHostPorts(&pod),
+			Ports:      HostPorts(&pod),
 			Manifest:   ManifestDigest(manifest),
 		},
 	}

@@ -37,6 +37,9 @@ func (l *Loop) apply(ctx context.Context, actions []checkpoint.Action) (written 
 
 // nameOf is what an action is held back by that fails, or that does not last because somebody else undoes it.
 func nameOf(a checkpoint.Action) string {
+	if a.Kind == checkpoint.Mark {
+		return a.Kind.String() + " of " + string(a.Lineage)
+	}
 	return a.Kind.String() + " of " + manifest.FileName(a.Namespace, a.Name)
 }
 
@@ -51,6 +54,8 @@ func levelOf(level zerolog.Level, news bool) zerolog.Level {
 // do carries out one action, and says whether it wrote to the disk. What asks somebody else goes on in the background.
 func (l *Loop) do(ctx context.Context, a checkpoint.Action) (onDisk bool, err error) {
 	switch a.Kind {
+	case checkpoint.Mark:
+		return true, l.Store.Mark(a.Lineage, a.Marks)
 	case checkpoint.Save:
 		return true, l.save(a)
 	case checkpoint.Restore:
@@ -63,7 +68,7 @@ func (l *Loop) do(ctx context.Context, a checkpoint.Action) (onDisk bool, err er
 		if err := l.Store.Remove(a.Namespace, a.Name); err != nil || a.Lineage != l.Policy.Self || a.Reason != checkpoint.ReasonRemovalConfirmed {
 			return true, err
 		}
-		l.removed = true
+		l.done = "no longer wanted on this node: every checkpoint is removed, and our own at last"
 		return true, l.Store.Leave()
 	case checkpoint.Prune:
 		return true, l.Store.Prune(a.Namespace, a.Name)
@@ -72,6 +77,9 @@ func (l *Loop) do(ctx context.Context, a checkpoint.Action) (onDisk bool, err er
 		return false, nil
 	case checkpoint.StopSandbox:
 		l.stopSandbox(ctx, a)
+		return false, nil
+	case checkpoint.StepDown:
+		l.done = "a newer revision of this agent stands by: it leads from now on"
 		return false, nil
 	default:
 		return false, fmt.Errorf("unknown action %v", a.Kind)

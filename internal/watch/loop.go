@@ -40,7 +40,7 @@ type Runtime interface {
 
 // Config is what Loop is made of.
 type Config struct {
-	Policy        checkpoint.Policy // Self is found by the loop
+	Policy        checkpoint.Policy // Self and SelfName are found by the loop
 	Namespaces    []string          // in which pods may ask for a checkpoint
 	SelfNamespace string            // of the checkpointer's own pod; empty if it has none
 	SelfName      string
@@ -75,7 +75,7 @@ type Loop struct {
 	retries retries
 
 	nodeUID   string          // of the Node object that the checkpoints are from, once it is recorded
-	removed   bool            // our own checkpoint is, after all the others
+	done      string          // why there is nothing left to do here; empty: there is
 	asking    map[string]bool // what is being asked for in the background
 	answers   chan func()     // what to do with the answers, in the loop
 	questions sync.WaitGroup
@@ -125,8 +125,8 @@ func (l *Loop) Run(ctx context.Context) {
 		}
 		timer.Stop()
 		wake := l.reconcile(ctx)
-		if l.removed {
-			l.Log.Info().Msg("no longer wanted on this node: every checkpoint is removed, and our own at last")
+		if l.done != "" {
+			l.Log.Info().Str("why", l.done).Msg("ending")
 			return
 		}
 		if !wake.IsZero() {
@@ -141,14 +141,14 @@ func (l *Loop) reconcile(ctx context.Context) time.Time {
 	l.refoldDisk()
 	l.identify(ctx)
 	for {
-		l.Policy.Self = l.self()
+		l.Policy.Self, l.Policy.SelfName = l.self(), l.SelfName
 		l.renderParents(ctx)
 		l.world.Now = time.Now()
 		states, actions, wake := checkpoint.Plan(l.states, l.world, l.Policy)
 		l.Log.Debug().Int("actions", len(actions)).Time("wake", wake).Msg("planned")
 		l.logTransitions(states)
 		l.states = states
-		if !l.apply(ctx, actions) || l.removed {
+		if !l.apply(ctx, actions) || l.done != "" {
 			return earliest(wake, l.retries.next())
 		}
 		l.foldDisk()

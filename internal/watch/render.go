@@ -187,6 +187,7 @@ func parentOf(pod *corev1.Pod, r *render) checkpoint.Parent {
 		Ready:      isReady(pod),
 		Containers: manifest.Running(pod),
 		Handover:   manifest.HandoverOf(pod),
+		Ports:      manifest.HostPorts(pod),
 		Rendering:  r.state,
 		Manifest:   r.manifest,
 		Digest:     r.digest,

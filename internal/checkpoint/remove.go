@@ -2,53 +2,15 @@ package checkpoint
 
 import "time"
 
-// save stores a checkpoint of the parent: at once if there is none, else only when the parent proved itself, because a
-// bad roll-out must not overwrite the last good one. The manifest of what is active is not changed while it is needed;
-// its assets follow those of the parent, as a pod's volumes follow their Secret.
-func (s *step) save() {
-	p := s.parent
-	if s.unscheduled || p == nil || p.Phase != PodLive || p.Rendering != Rendered {
-		return
-	}
-	ready := s.ready(p)
-	if ready {
-		s.next.ReadySince, s.next.ReadyUID = s.Now, p.UID
-		if s.prev.ReadyUID == p.UID {
-			s.next.ReadySince = s.prev.ReadySince
-		}
-	}
-	c := s.current
-	if c == nil {
-		if s.up(p.UID) {
-			s.saveParent(p, ReasonFirst)
-		}
-		return
-	}
-	same := c.ParentUID == p.UID
-	switch {
-	case same && c.Digest == p.Digest:
-	case same && c.Manifest == p.Manifest:
-		s.saveParent(p, ReasonAssetsChanged)
-	case !ready || s.active != nil && !s.self():
-	case same || s.due(s.next.ReadySince.Add(s.policy.PromoteAfter)):
-		s.saveParent(p, ReasonParentChanged)
-	}
-}
-
-func (s *step) saveParent(p *Parent, reason Reason) {
-	s.actions = append(s.actions, Action{
-		Kind: Save, Lineage: s.lineage, Namespace: p.Namespace, Name: p.Name, UID: p.UID, Reason: reason,
-	})
-}
-
 // remove takes a checkpoint away whose lineage is gone, and says whether it is on its way out. It can't cut the branch
 // it sits on: an active checkpoint is withdrawn and kept until it has stopped and the API server still says the same.
 // If the API server falls silent meanwhile, it was living on that checkpoint, which is then kept.
 func (s *step) remove() bool {
-	if s.prev.Phase == Removing && s.prev.wasActive && s.API != APIServing {
-		s.next.Kept = true
+	if s.next.Marks.Removing && s.API != APIServing && s.API != APIUnknown {
+		s.next.Marks.LoadBearing = true
 	}
-	if s.current == nil || s.next.Kept || !s.wantedGone() {
+	if s.current == nil || s.next.Marks.LoadBearing || !s.wantedGone() {
+		s.next.Marks.Removing = s.next.Marks.Removing && s.current != nil && s.parent == nil && !s.next.Marks.LoadBearing
 		return false
 	}
 	switch {
@@ -61,11 +23,13 @@ func (s *step) remove() bool {
 		s.removeSelf()
 	case s.active != nil:
 		s.removing(ReasonRemovalStopping)
-		s.next.wasActive = true
-		s.emit(Action{Kind: Withdraw, Reason: ReasonRemovalStopping}, s.active)
+		s.next.Marks.Removing = true
+		if s.Disk.Marks[s.lineage].Removing { // else a restart would not know that it may have cut itself off
+			s.emit(Action{Kind: Withdraw, Reason: ReasonRemovalStopping}, s.active)
+		}
 	case !s.stopped(s.current):
 		s.removing(ReasonRemovalStopping)
-	case s.prev.wasActive && !s.confirmedAgain():
+	case s.next.Marks.Removing && !s.confirmedAgain():
 	default:
 		s.removing(ReasonRemovalConfirmed)
 		for i := range s.checkpoints {
@@ -87,10 +51,7 @@ func (s *step) removeSelf() {
 	}
 }
 
-func (s *step) removing(reason Reason) {
-	s.settle(Removing, hold(reason))
-	s.next.wasActive = s.prev.wasActive
-}
+func (s *step) removing(reason Reason) { s.settle(Removing, hold(reason)) }
 
 // confirmedAgain says whether the API server has kept saying that the lineage is gone since the checkpoint stopped.
 func (s *step) confirmedAgain() bool {

@@ -1,0 +1,74 @@
+package checkpoint
+
+import (
+	"slices"
+	"time"
+)
+
+// apart is how often a sandbox of a parent is stopped at most.
+const apart = 500 * time.Millisecond
+
+// kicks is how often a parent that was handed its port is kicked at most.
+const kicks = 5
+
+// Handed is a hand-over of ports of the node to a parent.
+type Handed struct {
+	UID      UID
+	At       time.Time
+	Kicks    int
+	KickedAt time.Time
+}
+
+// handOver withdraws the active checkpoint.
+func (s *step) handOver() {
+	if s.next.Reason == ReasonParentCreated {
+		s.next.Handed = Handed{UID: s.parent.UID, At: s.Now}
+		s.due(s.Now.Add(s.policy.HandoverTimeout))
+	}
+	s.next.Phase = Leaving
+	if s.stopped(s.active) {
+		s.next.Phase = Stored
+	}
+	if s.active.Active != Missing {
+		s.emit(Action{Kind: Withdraw, Reason: s.next.Reason}, s.active)
+	}
+	s.keepApart(s.active)
+}
+
+// keepApart stops the parent's sandbox for as long as anything of a checkpoint runs that must not run beside it. The
+// kubelet makes another one at once.
+func (s *step) keepApart(c *Checkpoint) {
+	if c.Handover != HandoverExclusive || s.parent == nil || s.Runtime == RuntimeUnknown || s.stopped(c) {
+		return
+	}
+	s.next.StoppedAt = s.prev.StoppedAt
+	sandbox := s.sandbox(s.parent.UID)
+	if sandbox == nil || !s.due(s.prev.StoppedAt.Add(apart)) {
+		return
+	}
+	s.next.StoppedAt = s.Now
+	s.emit(Action{Kind: StopSandbox, Sandbox: sandbox.ID, Reason: ReasonParentAppeared}, c)
+}
+
+// kick has the kubelet start the parent again at once whose container failed because the checkpoint still held its port:
+// after the container's own exit it would wait for 10 s, its back-off; a new sandbox starts without. Not to wait for the
+// checkpoint's end before the hand-over pays: a process may free its port long before it exits.
+func (s *step) kick() {
+	h := &s.next.Handed
+	if h.UID == "" || s.active != nil || s.Runtime == RuntimeUnknown || h.Kicks >= kicks {
+		return
+	}
+	sandbox := s.sandbox(h.UID)
+	if sandbox == nil || !sandbox.failed(s.required(h.UID)) || !s.due(h.KickedAt.Add(apart)) {
+		return
+	}
+	h.Kicks, h.KickedAt = h.Kicks+1, s.Now
+	s.emit(Action{Kind: Kick, Sandbox: sandbox.ID, Reason: ReasonPortWasHeld}, s.current)
+}
+
+// failed says whether a container that must run has exited and was not made again.
+func (s *Sandbox) failed(required []string) bool {
+	exited := func(state ContainerState) bool { return state == ContainerExited }
+	other := func(state ContainerState) bool { return state != ContainerExited }
+	return slices.ContainsFunc(required, func(name string) bool { return s.has(name, exited) && !s.has(name, other) })
+}

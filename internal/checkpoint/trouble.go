@@ -1,0 +1,97 @@
+package checkpoint
+
+import "time"
+
+// Downtime counts how long something that should be up is down, so that neither a crash loop's moments of life nor one
+// slow start decide: each 3 s up make up for 2 s down, so that what is down for more than 2 of each 5 min reaches 2 min.
+type Downtime struct {
+	Of    string // what is counted; another thing starts anew
+	Total time.Duration
+	Down  bool
+	At    time.Time // of Total
+}
+
+// count brings the count of a thing up to now.
+func (d Downtime) count(of string, down bool, now time.Time) Downtime {
+	if d.Of != of {
+		d = Downtime{Of: of, At: now}
+	}
+	if passed := now.Sub(d.At); d.Down {
+		d.Total += passed
+	} else {
+		d.Total = max(0, d.Total-passed*2/3)
+	}
+	if !down && d.Total == 0 {
+		return Downtime{}
+	}
+	d.Down, d.At = down, now
+	return d
+}
+
+func (d Downtime) lasts(limit time.Duration) bool { return d.Of != "" && d.Total >= limit }
+
+// judge keeps count of what is down, and marks the parent that the kubelet manages in vain: its checkpoint does the work
+// until that very pod has been up for a while, so that nothing flips, or another pod takes its place.
+func (s *step) judge() {
+	s.next.Marks = s.prev.Marks
+	s.next.Marks.LoadBearing = s.next.Marks.LoadBearing && !s.next.Up
+	if s.self() {
+		return
+	}
+	s.next.Downtime = s.downtime()
+	if d := s.next.Downtime; d.Down {
+		s.due(s.Now.Add(s.policy.StuckAfter - d.Total))
+	}
+	p := s.parent
+	if p == nil {
+		return
+	}
+	if s.next.Marks.Stuck != "" && (s.next.Marks.Stuck != p.UID || s.proven(p)) {
+		s.next.Marks.Stuck = ""
+	}
+	stored := s.current != nil && s.active == nil
+	if s.failedHandover(p) || stored && s.next.Downtime.lasts(s.policy.StuckAfter) && s.begun(p.UID) {
+		s.next.Marks.Stuck = p.UID
+	}
+}
+
+// downtime is of the active checkpoint, once the kubelet took it up, else of the parent, once the kubelet manages it. What
+// is not known is not down.
+func (s *step) downtime() Downtime {
+	switch p := s.parent; {
+	case s.Runtime == RuntimeUnknown:
+		return Downtime{}
+	case s.active != nil && s.exists(s.active):
+		return s.prev.Downtime.count("checkpoint "+s.active.Manifest, !s.checkpointUp(s.active), s.Now)
+	case s.active == nil && p != nil && s.managed(p.UID):
+		return s.prev.Downtime.count("pod "+string(p.UID), !s.up(p.UID), s.Now)
+	default:
+		return Downtime{}
+	}
+}
+
+// proven says whether the pod has been up for long enough to be trusted again.
+func (s *step) proven(p *Parent) bool {
+	if !s.up(p.UID) {
+		return false
+	}
+	s.next.UpSince = s.prev.UpSince
+	if s.next.UpSince.IsZero() {
+		s.next.UpSince = s.Now
+	}
+	return s.due(s.next.UpSince.Add(s.policy.PromoteAfter))
+}
+
+// failedHandover says whether the checkpoint made room for the parent, and the parent did not make use of it.
+func (s *step) failedHandover(p *Parent) bool {
+	h := s.prev.Handed
+	if h.UID != p.UID {
+		return false
+	}
+	s.next.Handed = h
+	if !s.due(h.At.Add(s.policy.HandoverTimeout)) || s.Runtime == RuntimeUnknown || s.Kubelet != KubeletSynced {
+		return false
+	}
+	s.next.Handed = Handed{}
+	return s.managed(p.UID) && !s.up(p.UID)
+}

@@ -1,0 +1,223 @@
+package checkpoint
+
+import (
+	"testing"
+	"time"
+)
+
+// replaced is a lineage on the node's network whose new pod is managed by the kubelet, and whose last good checkpoint is
+// of the pod before it.
+func replaced(t *testing.T) *story {
+	s := newStory(t).healthy()
+	c := s.stored(web, webUID)
+	c.Handover, c.HostPorts, c.Ports = HandoverCreated, true, []Port{"6443/TCP"}
+	s.parent(web, "web-2").Handover = HandoverCreated
+	s.w.Managed["web-2"] = Managed{}
+	return s
+}
+
+func TestCrashLoopingPodIsReplacedByItsLastGoodCheckpoint(t *testing.T) {
+	s := replaced(t)
+	s.container("web-2", ContainerExited)
+	s.plan()
+	s.pass(s.p.StuckAfter - 1)
+	s.expect()
+	s.pass(1)
+	s.expect("activate")
+	s.phase(web, Active, ReasonParentStuck)
+	s.kubeletRunsStatic()
+	for range 20 { // its moments of life flip nothing
+		s.container("web-2", ContainerRunning)
+		s.plan()
+		s.pass(s.p.PromoteAfter / 2)
+		s.container("web-2", ContainerExited)
+		s.plan()
+		s.pass(time.Minute)
+		s.expect()
+	}
+}
+
+func TestStuckPodIsRememberedAcrossRestartsOfTheAgent(t *testing.T) {
+	s := replaced(t)
+	s.container("web-2", ContainerExited)
+	s.plan()
+	s.pass(s.p.StuckAfter)
+	s.kubeletRunsStatic()
+	s.states = nil
+	s.plan()
+	s.phase(web, Active, ReasonParentStuck)
+	s.expect()
+}
+
+func TestStuckPodThatIsUpForLongIsTrustedAgain(t *testing.T) {
+	s := newStory(t).healthy()
+	s.stored(web, webUID)
+	s.parent(web, webUID)
+	s.container(webUID, ContainerExited)
+	s.w.Managed[webUID] = Managed{}
+	s.plan()
+	s.pass(s.p.StuckAfter)
+	s.expect("activate")
+	s.kubeletRunsStatic()
+	s.runs(webUID)
+	s.plan()
+	s.pass(s.p.PromoteAfter - 1)
+	s.expect()
+	s.pass(1)
+	s.expect("withdraw")
+}
+
+func TestNextPodTakesOverFromTheStuckOnesCheckpoint(t *testing.T) {
+	s := replaced(t)
+	s.container("web-2", ContainerExited)
+	s.plan()
+	s.pass(s.p.StuckAfter)
+	s.kubeletRunsStatic()
+	s.stop("web-2")
+	s.w.Parents = nil
+	s.parent(web, "web-3").Handover = HandoverCreated
+	s.runs("web-3")
+	s.plan()
+	s.expect("withdraw")
+}
+
+func TestPodWhoseImageCannotBePulledIsReplacedAndStillTakesOver(t *testing.T) {
+	s := replaced(t)
+	s.plan()
+	s.pass(s.p.StuckAfter - 1)
+	s.expect()
+	s.pass(1)
+	s.expect("activate")
+	s.kubeletRunsStatic()
+	s.container("web-2", ContainerCreated)
+	s.plan()
+	s.expect("withdraw")
+}
+
+func TestShortDowntimesDoNotAddUp(t *testing.T) {
+	s := newStory(t).healthy()
+	s.stored(web, webUID)
+	s.parent(web, webUID)
+	for range 50 {
+		s.runs(webUID)
+		s.plan()
+		s.pass(2 * time.Minute)
+		s.expect()
+		s.container(webUID, ContainerExited)
+		s.plan()
+		s.pass(time.Minute)
+		s.expect()
+	}
+}
+
+func TestDowntimeIsNotCountedWhileTheRuntimeIsUnknown(t *testing.T) {
+	s := replaced(t)
+	s.plan()
+	s.pass(s.p.StuckAfter - 1)
+	s.w.Runtime = RuntimeUnknown
+	s.plan()
+	s.pass(time.Hour)
+	s.w.Runtime = RuntimeKnown
+	s.plan()
+	s.pass(s.p.StuckAfter - 1)
+	s.expect()
+}
+
+func TestBadFlagOnTheOnlyAPIServerHealsByItself(t *testing.T) {
+	s := replaced(t)
+	s.api(APILost)
+	delete(s.w.Managed, "web-2")
+	s.plan()
+	s.pass(s.p.Settle)
+	s.expect("activate") // the old pod is gone, the new one not here yet
+	s.kubeletRunsStatic()
+	s.api(APIServing)
+	s.w.Managed["web-2"] = Managed{}
+	s.container("web-2", ContainerCreated)
+	s.plan()
+	s.expect("withdraw")
+	s.kubeletRunsStatic()
+	s.api(APILost)
+	kicked := 0
+	for range 10 {
+		s.container("web-2", ContainerExited)
+		s.plan()
+		for _, a := range s.did {
+			if a.Kind == Kick {
+				kicked++
+			}
+		}
+		s.pass(time.Second)
+	}
+	if kicked != kicks {
+		t.Fatalf("kicked %d times, want %d", kicked, kicks)
+	}
+	s.pass(s.p.HandoverTimeout - 10*time.Second)
+	s.expect("activate")
+	s.phase(web, Active, ReasonParentStuck)
+	s.kubeletRunsStatic()
+	s.api(APIServing)
+	s.plan()
+	s.pass(time.Hour)
+	s.expect()
+}
+
+func TestPodThatMakesUseOfItsPortIsNotKicked(t *testing.T) {
+	s := newStory(t)
+	c := s.stored(web, webUID)
+	c.Handover, c.HostPorts = HandoverCreated, true
+	s.powerCut()
+	s.kubeletRunsStatic()
+	s.healthy()
+	s.parent(web, webUID).Handover = HandoverCreated
+	s.w.Managed[webUID] = Managed{}
+	s.container(webUID, ContainerCreated)
+	s.plan()
+	s.expect("withdraw")
+	s.kubeletRunsStatic()
+	s.runs(webUID)
+	s.plan()
+	s.pass(time.Hour)
+	s.expect()
+	s.phase(web, Stored, ReasonParentUp)
+}
+
+func TestRejectedManifestIsTriedAgain(t *testing.T) {
+	s := newStory(t)
+	s.stored(web, webUID)
+	s.powerCut()
+	s.expect("activate")
+	s.pass(s.p.RejectedAfter - 1)
+	s.expect()
+	s.pass(1)
+	s.expect("retry")
+	s.pass(2*s.p.RejectedAfter - 1)
+	s.expect()
+	s.pass(1)
+	s.expect("retry")
+	s.kubeletRunsStatic()
+	s.plan()
+	s.pass(time.Hour)
+	s.expect()
+}
+
+func TestManifestIsNotTriedAgainWhileTheKubeletIsNotHeard(t *testing.T) {
+	s := newStory(t)
+	s.stored(web, webUID).Active = Intact
+	s.w.Runtime = RuntimeKnown
+	s.plan()
+	s.pass(time.Hour)
+	s.expect()
+}
+
+func TestEvictedByTheKubeletsOwnWordIsNotActivated(t *testing.T) {
+	s := newStory(t).healthy()
+	s.stored(web, webUID)
+	s.parent(web, webUID)
+	s.api(APILost)
+	s.w.Evicted = map[UID]bool{webUID: true}
+	s.plan()
+	s.pass(time.Hour)
+	s.expect()
+	s.phase(web, Stored, ReasonParentEvicted)
+}
