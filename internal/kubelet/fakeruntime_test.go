@@ -76,6 +76,7 @@ type fakeRuntime struct {
 	hang       bool // in lists and stops, until the caller gives up
 	sandboxes  map[string]*cri.PodSandbox
 	containers map[string]*cri.Container
+	writes     []string // "remove CONTAINER", "stop SANDBOX"
 }
 
 func newFakeRuntime() *fakeRuntime {
@@ -165,9 +166,23 @@ func (f *fakeRuntime) StopPodSandbox(ctx context.Context, request *cri.StopPodSa
 	if err := f.hangs(ctx); err != nil {
 		return nil, err
 	}
-	f.set(func(f *fakeRuntime) { f.stop(request.PodSandboxId) })
+	f.set(func(f *fakeRuntime) {
+		f.writes = append(f.writes, "stop "+request.PodSandboxId)
+		f.stop(request.PodSandboxId)
+	})
 	f.notify(request.PodSandboxId, cri.ContainerEventType_CONTAINER_STOPPED_EVENT)
 	return new(cri.StopPodSandboxResponse), nil
+}
+
+func (f *fakeRuntime) RemoveContainer(ctx context.Context, request *cri.RemoveContainerRequest) (*cri.RemoveContainerResponse, error) {
+	if err := f.hangs(ctx); err != nil {
+		return nil, err
+	}
+	f.set(func(f *fakeRuntime) {
+		f.writes = append(f.writes, "remove "+request.ContainerId)
+		delete(f.containers, request.ContainerId)
+	})
+	return new(cri.RemoveContainerResponse), nil
 }
 
 // run makes a running pod of n containers, silently.

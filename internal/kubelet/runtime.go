@@ -47,19 +47,6 @@ func NewRuntime(endpoint string, timeout time.Duration, log zerolog.Logger) *Run
 	return &Runtime{endpoint: endpoint, timeout: timeout, ping: pingAfter, log: log}
 }
 
-// StopSandbox stops a sandbox and what runs in it. It is one of the agent's few writes to the runtime.
-func (r *Runtime) StopSandbox(ctx context.Context, id string) error {
-	conn, err := dial(r.endpoint)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	_, err = cri.NewRuntimeServiceClient(conn).StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: id})
-	return err
-}
-
 // errNoEvents ends a connection on which there is nothing to wait for.
 var errNoEvents = errors.New("the container runtime sends no events")
 
