@@ -102,9 +102,6 @@ func (r *renderer) tell(stderr io.Writer, in input.Input) error {
 	if !slices.Contains(r.namespaces, pod.Namespace) {
 		fmt.Fprintf(stderr, "warning: metadata.namespace: the agent leaves the pods of %q alone unless its --namespaces names it\n", pod.Namespace)
 	}
-	for _, warning := range in.Warnings {
-		fmt.Fprintln(stderr, "warning:", warning)
-	}
 	var err error
 	for _, missing := range in.Missing {
 		if missing.Optional {

@@ -128,6 +128,9 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/readyz":
 		fmt.Fprint(w, "ok")
+	case f.named(r.URL.Path) != nil:
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(f.named(r.URL.Path))
 	case r.URL.Path != "/api/v1/pods" || query.Get("fieldSelector") != "spec.nodeName="+node:
 		status(w, http.StatusForbidden)
 	case query.Get("watch") == "":
@@ -139,6 +142,22 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		f.watch(w, r, "WATCHLIST", f.initial)
 	}
+}
+
+// named is the pod whose path that is.
+func (f *fakeAPI) named(path string) *corev1.Pod {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, pod := range f.pods {
+		if path == podPath(pod) {
+			return pod
+		}
+	}
+	return nil
+}
+
+func podPath(pod *corev1.Pod) string {
+	return "/api/v1/namespaces/" + pod.Namespace + "/pods/" + pod.Name
 }
 
 func (f *fakeAPI) list(w http.ResponseWriter, version string) {

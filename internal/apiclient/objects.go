@@ -2,6 +2,7 @@ package apiclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -10,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
 )
@@ -73,14 +75,19 @@ func (c *Client) LivePods(ctx context.Context) ([]*corev1.Pod, error) {
 	return pods, nil
 }
 
-// References reads what a pod refers to. What the API server says does not exist is absent from the answer; anything
-// else that can't be read is an error.
+// References reads what a pod refers to, and what of the pod itself the watch can't tell. What the API server says does
+// not exist is absent from the answer; anything else that can't be read is an error.
 func (c *Client) References(ctx context.Context, pod *corev1.Pod) (manifest.References, error) {
+	unknown, err := c.unknownFields(ctx, pod)
+	if err != nil {
+		return manifest.References{}, err
+	}
 	refs := manifest.References{
 		ConfigMaps: make(map[string]*corev1.ConfigMap),
 		Secrets:    make(map[string]*corev1.Secret),
 		PVCs:       make(map[string]*corev1.PersistentVolumeClaim),
 		PVs:        make(map[string]*corev1.PersistentVolume),
+		Unknown:    unknown,
 	}
 	for _, need := range manifest.Needs(pod) {
 		if err := c.reference(ctx, need, &refs); err != nil {
@@ -88,6 +95,28 @@ func (c *Client) References(ctx context.Context, pod *corev1.Pod) (manifest.Refe
 		}
 	}
 	return refs, nil
+}
+
+// unknownFields reads the pod, in this version or a later one, as JSON: the watch speaks protobuf, whose decoder skips
+// the fields of a newer API server in silence.
+func (c *Client) unknownFields(ctx context.Context, pod *corev1.Pod) (manifest.Unknown, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	data, err := c.reading().Get().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).
+		VersionedParams(&metav1.GetOptions{ResourceVersion: pod.ResourceVersion}, scheme.ParameterCodec).
+		SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
+	var found *corev1.Pod
+	var unknown manifest.Unknown
+	if err == nil {
+		found, unknown, err = manifest.Decode(data)
+	}
+	if err == nil && found.UID != pod.UID {
+		err = errors.New("another one has its name")
+	}
+	if err != nil {
+		return manifest.Unknown{}, fmt.Errorf("read the pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return unknown, nil
 }
 
 func (c *Client) reference(ctx context.Context, need manifest.Reference, refs *manifest.References) error {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
 )
 
 // objects are what a fake API server has besides pods, by path.
@@ -39,7 +40,7 @@ var objects = map[string]any{
 }
 
 func serveObjects(w http.ResponseWriter, r *http.Request) bool {
-	if strings.HasSuffix(r.URL.Path, "pods") || r.URL.Path == readyPath {
+	if strings.Contains(r.URL.Path, "/pods") || r.URL.Path == readyPath {
 		return false
 	}
 	object, ok := objects[r.URL.Path]
@@ -104,6 +105,50 @@ func TestReferences(t *testing.T) {
 			t.Errorf("Secrets: %v, want none: the API server says that there is no such", refs.Secrets)
 		}
 	})
+}
+
+// TestFieldsOfANewerServerAreFound: the watch drops them. Of another pod of that name, or of none, nothing is said.
+func TestFieldsOfANewerServerAreFound(t *testing.T) {
+	field := func(path string) []manifest.Finding {
+		return []manifest.Finding{{Path: path, Problem: "this version does not know the field", Remedy: "update the checkpointer, or correct the name"}}
+	}
+	for name, test := range map[string]struct {
+		answer string
+		want   manifest.Unknown
+		fails  string
+	}{
+		"none":     {`{"metadata":{"uid":"uid-of-a"},"spec":{"hostNetwork":true}}`, manifest.Unknown{}, ""},
+		"some":     {`{"metadata":{"uid":"uid-of-a","new":1},"spec":{"newer":true},"status":{"newest":1}}`, manifest.Unknown{Spec: field("spec.newer"), Elsewhere: field("metadata.new")}, ""},
+		"replaced": {`{"metadata":{"uid":"another"},"spec":{"newer":true}}`, manifest.Unknown{}, "another one has its name"},
+		"no pod":   {`<html>please log in</html>`, manifest.Unknown{}, "invalid character"},
+		"nothing":  {``, manifest.Unknown{}, "unexpected end"},
+		"deleted":  {"404", manifest.Unknown{}, "could not find"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			watched := pod("a", asksForCheckpoint)
+			api := newFakeAPI(watched)
+			bubble(t, api, func(t *testing.T, r *running, _ *memory) {
+				api.answer(func(w http.ResponseWriter, r *http.Request) bool {
+					if accept, version := r.Header.Get("Accept"), r.URL.Query().Get("resourceVersion"); r.URL.Path != podPath(watched) || accept != "application/json" || version != watched.ResourceVersion {
+						t.Errorf("asked for version %q of %s as %s", version, r.URL.Path, accept)
+					}
+					if test.answer == "404" {
+						status(w, http.StatusNotFound)
+					} else {
+						fmt.Fprint(w, test.answer)
+					}
+					return true
+				})
+				refs, err := r.References(t.Context(), watched)
+				if (err != nil) != (test.fails != "") || err != nil && !strings.Contains(err.Error(), test.fails) {
+					t.Errorf("error %v, want %q", err, test.fails)
+				}
+				if diff := cmp.Diff(test.want, refs.Unknown); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+			})
+		})
+	}
 }
 
 // TestUnknownIsNotAbsent: what could not be read is not what is not there.

@@ -15,14 +15,12 @@ import (
 type Input struct {
 	Pod        *corev1.Pod
 	References manifest.References
-	Warnings   []manifest.Finding // about the pod
 	Missing    []manifest.Reference
 }
 
 // Parse reads YAML or JSON documents: one pod, or something that makes pods, which stands for the pod that it would
 // make; and the ConfigMaps, Secrets, PersistentVolumeClaims and PersistentVolumes that it refers to. A List is unpacked,
-// and other kinds are ignored. The error says which document of the source, and which field of it, is wrong; it is a
-// *manifest.Refusal if the pod has fields that this version does not know.
+// and other kinds are ignored. The error says which document of the source, and which field of it, is wrong.
 func Parse(source string, data []byte) (Input, error) {
 	documents, err := split(data)
 	if err != nil {
@@ -34,9 +32,6 @@ func Parse(source string, data []byte) (Input, error) {
 	var objects objects
 	for _, document := range documents {
 		if err := objects.add(document); err != nil {
-			if refusal := (*manifest.Refusal)(nil); errors.As(err, &refusal) {
-				return Input{}, refusal
-			}
 			return Input{}, fmt.Errorf("%s, document %s: %w", source, document.where, err)
 		}
 	}
@@ -44,9 +39,9 @@ func Parse(source string, data []byte) (Input, error) {
 		return Input{}, fmt.Errorf("%s: %w", source, objects.notOnePod())
 	}
 	pod := objects.pods[0]
-	in := Input{Pod: pod.pod, Warnings: pod.warnings, References: objects.references(pod.pod.Namespace)}
-	in.Missing = missing(pod.pod, in.References)
-	return in, nil
+	refs := objects.references(pod.pod.Namespace)
+	refs.Unknown = pod.unknown
+	return Input{Pod: pod.pod, References: refs, Missing: missing(pod.pod, refs)}, nil
 }
 
 // notOnePod says what there is instead of one pod.

@@ -16,9 +16,9 @@ import (
 
 // found is a pod, and what it was made of.
 type found struct {
-	where    string
-	pod      *corev1.Pod
-	warnings []manifest.Finding
+	where   string
+	pod     *corev1.Pod
+	unknown manifest.Unknown
 }
 
 // objects is what was found in the documents.
@@ -87,11 +87,11 @@ func (o *objects) addItems(d document, of metav1.TypeMeta, items []json.RawMessa
 
 // addPod adds the pod that an object is, or that would be made of it.
 func (o *objects) addPod(d document, object any, spec string, pod func() *corev1.Pod) error {
-	warnings, err := manifest.DecodeInto(d.data, object, spec)
+	unknown, err := manifest.DecodeInto(d.data, object, spec)
 	if err != nil {
 		return err
 	}
-	made := found{where: d.where, pod: pod(), warnings: warnings}
+	made := found{where: d.where, pod: pod(), unknown: unknown}
 	if len(made.pod.Spec.Containers) == 0 {
 		return fmt.Errorf("%s.containers: there are none", spec)
 	}

@@ -52,6 +52,7 @@ func Convert(pod *corev1.Pod, refs References, opts Options) (Result, error) {
 	if c.checkKind(); len(c.refusals) > 0 {
 		return Result{}, &Refusal{c.refusals}
 	}
+	c.checkUnknown()
 	c.checkName()
 	c.convertVolumes()
 	c.convertContainers()
@@ -115,6 +116,15 @@ func (c *conversion) checkKind() {
 		c.refuse("metadata.annotations", "already a static pod: the kubelet starts it without an API server", "remove the annotation "+AnnotationCheckpoint)
 	case c.parent.Name == "" || c.parent.Namespace == "":
 		c.refuse("metadata", "a name and a namespace are needed", "")
+	}
+}
+
+func (c *conversion) checkUnknown() {
+	for _, f := range c.refs.Unknown.Spec {
+		c.report(f)
+	}
+	for _, f := range c.refs.Unknown.Elsewhere {
+		c.warn(f.Path, f.Problem, f.Remedy)
 	}
 }
 

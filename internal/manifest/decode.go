@@ -8,45 +8,46 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// Decode reads a pod from the JSON that an API server gave. The error is a *Refusal if its spec has fields that this
-// version does not know, because the API server is newer: they would be lost without a word.
-func Decode(data []byte) (*corev1.Pod, []Finding, error) {
-	pod := &corev1.Pod{}
-	warnings, err := DecodeInto(data, pod, "spec")
-	return pod, warnings, err
+// Unknown lists the fields of a pod that this version does not know, because the API server is newer: they would be lost
+// without a word. Convert refuses a pod for those in its spec, and warns of the others. Those of the status are not
+// among them, because nothing is made of it.
+type Unknown struct {
+	Spec, Elsewhere []Finding
 }
 
-// DecodeInto reads an object that has a pod's spec at the path spec. Fields that this version does not know are a
-// *Refusal in the spec and a warning elsewhere, but for the status, which nothing is made of.
-func DecodeInto(data []byte, object any, spec string) ([]Finding, error) {
-	unknown, err := json.UnmarshalStrict(data, object)
+// Decode reads a pod from the JSON that an API server gave.
+func Decode(data []byte) (*corev1.Pod, Unknown, error) {
+	pod := &corev1.Pod{}
+	unknown, err := DecodeInto(data, pod, "spec")
+	return pod, unknown, err
+}
+
+// DecodeInto reads an object that has a pod's spec at the path spec.
+func DecodeInto(data []byte, object any, spec string) (Unknown, error) {
+	problems, err := json.UnmarshalStrict(data, object)
 	if err != nil {
-		return nil, err
+		return Unknown{}, err
 	}
 	const update = "update the checkpointer, or correct the name"
 	const most = 100 // that json.UnmarshalStrict reports
-	var refusal Refusal
-	var warnings []Finding
-	if len(unknown) >= most {
-		refusal.Findings = append(refusal.Findings, Finding{spec, "there are more unknown fields than can be told apart", update})
+	var unknown Unknown
+	if len(problems) >= most {
+		unknown.Spec = append(unknown.Spec, Finding{spec, "there are more unknown fields than can be told apart", update})
 	}
-	for _, problem := range unknown {
+	for _, problem := range problems {
 		var field json.FieldError
 		if !errors.As(problem, &field) {
-			return nil, problem
+			return Unknown{}, problem
 		}
 		finding := Finding{field.FieldPath(), describe(problem), update}
 		switch {
 		case isBelow(finding.Path, spec):
-			refusal.Findings = append(refusal.Findings, finding)
+			unknown.Spec = append(unknown.Spec, finding)
 		case !isBelow(finding.Path, "status"):
-			warnings = append(warnings, finding)
+			unknown.Elsewhere = append(unknown.Elsewhere, finding)
 		}
 	}
-	if len(refusal.Findings) > 0 {
-		return warnings, &refusal
-	}
-	return warnings, nil
+	return unknown, nil
 }
 
 func isBelow(path, root string) bool { return path == root || strings.HasPrefix(path, root+".") }

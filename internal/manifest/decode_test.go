@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -31,21 +30,15 @@ func TestDecode(t *testing.T) {
 		"unknown, and of the wrong type": {data: `{"spec":{"new":1,"hostPID":"yes"}}`, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, warnings, err := Decode([]byte(test.data))
-			var refusal *Refusal
-			if errors.As(err, &refusal) {
-				err = nil
-			} else {
-				refusal = new(Refusal)
-			}
+			_, unknown, err := Decode([]byte(test.data))
 			if (err != nil) != test.fails {
 				t.Errorf("error %v", err)
 			}
-			if len(warnings) != test.warnings || !strings.Contains(fmt.Sprint(warnings), test.warns) {
-				t.Errorf("warnings %v", warnings)
+			if len(unknown.Elsewhere) != test.warnings || !strings.Contains(fmt.Sprint(unknown.Elsewhere), test.warns) {
+				t.Errorf("outside of the spec: %v", unknown.Elsewhere)
 			}
-			if len(refusal.Findings) != test.found || !strings.Contains(refusal.Error(), test.refuses) {
-				t.Errorf("refusal %v", refusal)
+			if len(unknown.Spec) != test.found || !strings.Contains(fmt.Sprint(unknown.Spec), test.refuses) {
+				t.Errorf("in the spec: %v", unknown.Spec)
 			}
 		})
 	}

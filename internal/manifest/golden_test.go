@@ -45,7 +45,7 @@ func TestGolden(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			} else {
-				compare(t, dir, "want.yaml", "refused.txt", describe(t, in.Warnings, result))
+				compare(t, dir, "want.yaml", "refused.txt", describe(t, result))
 			}
 		})
 	}
@@ -76,10 +76,10 @@ func goldenOptions(data []byte) manifest.Options {
 	return opts
 }
 
-func describe(t *testing.T, warnings []manifest.Finding, result manifest.Result) string {
+func describe(t *testing.T, result manifest.Result) string {
 	t.Helper()
 	var text bytes.Buffer
-	for _, warning := range append(warnings, result.Warnings...) {
+	for _, warning := range result.Warnings {
 		fmt.Fprintln(&text, "# warning:", warning)
 	}
 	for _, asset := range result.Assets {

@@ -14,13 +14,15 @@ type Reference struct {
 	Optional        bool // the pod starts without it
 }
 
-// References holds the objects that Needs named, by their names, and the PersistentVolumes that the claims are bound
-// to. A missing key means: the API server said that there is no such object.
+// References is what Convert must know beside the pod. The maps hold the objects that Needs named, by their names, and
+// the PersistentVolumes that the claims are bound to. A missing key means: the API server said that there is no such
+// object.
 type References struct {
 	ConfigMaps map[string]*corev1.ConfigMap
 	Secrets    map[string]*corev1.Secret
 	PVCs       map[string]*corev1.PersistentVolumeClaim
 	PVs        map[string]*corev1.PersistentVolume
+	Unknown    Unknown // what the API server said of the pod, and corev1.Pod can't hold
 }
 
 // Needs lists what Convert must know of the API server to convert the pod: the ConfigMaps and Secrets in variables, and

@@ -75,7 +75,7 @@ func (l *Loop) isServing(pod *corev1.Pod) bool {
 func (l *Loop) logWarnings(pod *corev1.Pod, r *render) {
 	var lines []string
 	for _, w := range r.result.Warnings {
-		lines = append(lines, w.Path+": "+w.Problem+": "+w.Remedy)
+		lines = append(lines, w.String())
 	}
 	said := r.complaint
 	r.complaint = strings.Join(lines, "; ")

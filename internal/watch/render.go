@@ -91,23 +91,20 @@ func (l *Loop) convert(pod *corev1.Pod, r *render) (manifest.Result, *manifest.S
 	return result, snapshot, err
 }
 
-// readReferences asks, once for each version of the pod, for what its environment refers to. The pod is rendered again
-// when the answer is there.
+// readReferences asks, once for each version of the pod, for what it refers to. The pod is rendered again when the answer
+// is there.
 func (l *Loop) readReferences(ctx context.Context, pod *corev1.Pod, r *render) {
 	version := pod.ResourceVersion
-	switch {
-	case r.referenced == version:
-	case len(manifest.Needs(pod)) == 0:
-		r.references, r.referenced = &manifest.References{}, version
-	case l.world.API == checkpoint.APIServing:
-		l.ask(ctx, "references of "+string(pod.UID), func() (func() error, error) {
-			references, err := l.Cluster.References(ctx, pod)
-			return func() error {
-				r.references, r.referenced, r.stale = &references, version, true
-				return nil
-			}, err
-		})
+	if r.referenced == version || l.world.API != checkpoint.APIServing {
+		return
 	}
+	l.ask(ctx, "references of "+string(pod.UID), func() (func() error, error) {
+		references, err := l.Cluster.References(ctx, pod)
+		return func() error {
+			r.references, r.referenced, r.stale = &references, version, true
+			return nil
+		}, err
+	})
 }
 
 // learn asks, once in each time that the API server serves, for what goes into every manifest.
