@@ -20,6 +20,10 @@ func TestMain(m *testing.M) {
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error { // abstract sockets are the whole machine's
+			env.Setenv("CHECKPOINTER_PROBE_SOCKET", "@"+env.WorkDir)
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits,
 			"await": await,

@@ -17,10 +17,14 @@ import (
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/probe"
 )
 
 // unixScheme begins the address of a socket.
 const unixScheme = "unix://"
+
+// maxSocketName is the room in a sockaddr_un (unix(7)).
+const maxSocketName = 108
 
 // options are the flags of `checkpointer run`.
 type options struct {
@@ -30,6 +34,7 @@ type options struct {
 	kubeletDir string
 	dirs       manifest.Dirs
 	lockFile   string
+	socket     string // that probes ask at
 
 	runtimeEndpoint string
 	runtimeTimeout  time.Duration
@@ -62,6 +67,7 @@ func (o *options) add(flags *pflag.FlagSet, env lookupEnv) {
 	flags.StringVar(&o.dirs.Inactive, "inactive-dir", "/etc/kubernetes/inactive-manifests", "where manifests wait that are not needed now")
 	flags.StringVar(&o.dirs.Assets, "assets-dir", "/etc/kubernetes/checkpoint-assets", "where Secrets, ConfigMaps and tokens of checkpoints lie; the same path on the host")
 	flags.StringVar(&o.lockFile, "lock-file", "/run/lock/pod-checkpointer.lock", "held by the one copy on this node that acts")
+	addProbeSocket(flags, &o.socket)
 	flags.StringVar(&o.runtimeEndpoint, "container-runtime-endpoint", "", "CRI socket, as unix:///path; found among the usual places by default")
 	flags.DurationVar(&o.runtimeTimeout, "runtime-request-timeout", 10*time.Second, "how long a call of the container runtime may take")
 	flags.DurationVar(&o.policy.Grace, "checkpoint-grace-period", o.policy.Grace, "how long a pod must be gone before its checkpoint is removed")
@@ -71,6 +77,18 @@ func (o *options) add(flags *pflag.FlagSet, env lookupEnv) {
 	flags.DurationVar(&o.policy.PromoteAfter, "promote-after", o.policy.PromoteAfter, "how long a successor must be Ready before its checkpoint replaces the last good one")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&o.logFormat, "log-format", "json", "json or console")
+}
+
+// addProbeSocket defines the flag that agent and probe must agree on.
+func addProbeSocket(flags *pflag.FlagSet, socket *string) {
+	flags.StringVar(socket, "probe-socket", probe.DefaultSocket(), "abstract socket at which the agent answers probes; set it by its variable, so that the probe in the same container has it too")
+}
+
+func checkSocket(name string) error {
+	if len(name) < 2 || len(name) > maxSocketName || name[0] != '@' {
+		return fmt.Errorf("--probe-socket must be an abstract socket, as @name, of at most %d bytes, not %q", maxSocketName, name)
+	}
+	return nil
 }
 
 // validate says what is wrong with the values, one thing at a time.
@@ -104,6 +122,9 @@ func (o *options) validate() error {
 	}
 	if path, ok := strings.CutPrefix(o.runtimeEndpoint, unixScheme); o.runtimeEndpoint != "" && (!ok || !filepath.IsAbs(path)) {
 		return fmt.Errorf("--container-runtime-endpoint must be a socket, as unix:///path, not %q", o.runtimeEndpoint)
+	}
+	if err := checkSocket(o.socket); err != nil {
+		return err
 	}
 	if o.runtimeTimeout <= 0 {
 		return fmt.Errorf("--runtime-request-timeout must be more than nothing, not %v", o.runtimeTimeout)

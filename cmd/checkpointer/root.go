@@ -45,7 +45,7 @@ func newRootCommand(env lookupEnv) *cobra.Command {
 	root.Version = version
 	root.SetVersionTemplate(versionLine())
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.AddCommand(newRunCommand(env), newRenderCommand(), newCopyEnvCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(env), newRenderCommand(), newProbeCommand(env), newCopyEnvCommand(), newVersionCommand())
 	return root
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/kubelet"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/probe"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/watch"
 )
 
@@ -64,11 +65,16 @@ func run(ctx context.Context, o options, log zerolog.Logger) error {
 		return err
 	}
 	log.Info().Str("version", version).Strs("namespaces", o.namespaces).Str("runtime", endpoint).Msg("starting")
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	role := role{pings: make(watch.Pings)}
+	go probe.Serve(ctx, o.socket, role.answer, log)
 	unlock, err := lock(ctx, o.lockFile, log)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
 	defer unlock()
+	role.leading.Store(true)
 
 	store, err := manifest.OpenStore(o.dirs)
 	if err != nil {
@@ -90,11 +96,10 @@ func run(ctx context.Context, o options, log zerolog.Logger) error {
 		Kubelet:       pods,
 		Volumes:       volumes,
 		Runtime:       runtime,
+		Pings:         role.pings,
 		Log:           log,
 	})
 
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var sources sync.WaitGroup
 	sources.Go(func() {
 		api.Run(ctx, func(f apiclient.Facts) { loop.API.Put(f); pods.SawPods(f.Pods) })

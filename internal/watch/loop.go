@@ -52,6 +52,7 @@ type Config struct {
 	Kubelet Kubelet
 	Volumes Volumes
 	Runtime Runtime
+	Pings   Pings // may be nil
 	Log     zerolog.Logger
 }
 
@@ -121,6 +122,8 @@ func (l *Loop) Run(ctx context.Context) {
 			l.foldDisk()
 		case answer := <-l.answers:
 			answer()
+		case <-l.Pings:
+			continue
 		case <-timer.C:
 		}
 		timer.Stop()
