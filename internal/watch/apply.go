@@ -62,6 +62,8 @@ func (l *Loop) do(ctx context.Context, a checkpoint.Action) (onDisk bool, err er
 		return true, l.Store.Restore(a.Namespace, a.Name)
 	case checkpoint.Activate:
 		return true, l.Store.Activate(a.Namespace, a.Name)
+	case checkpoint.Retry:
+		return true, l.Store.Retry(a.Namespace, a.Name)
 	case checkpoint.Withdraw:
 		return true, l.Store.Withdraw(a.Namespace, a.Name)
 	case checkpoint.Remove:
