@@ -56,7 +56,7 @@ func TestPodThatNeedsThePortOustsTheCheckpointOfOneThatIsGone(t *testing.T) {
 	s.container(UID(proxy), ContainerExited)
 	s.plan()
 	s.expect("withdraw")
-	s.phase(web, Leaving, ReasonPortTaken)
+	s.phase(web, Leaving, ReasonParentGone)
 }
 
 func TestPortsClashOnlyAtOneAddress(t *testing.T) {

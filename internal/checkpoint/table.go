@@ -15,6 +15,19 @@ func act(reason Reason, after time.Duration) row { return row{reason: reason, ac
 
 // activation is the table of what a stored checkpoint waits for.
 func (t Situation) activation(p Policy) row {
+	r := t.need(p)
+	switch {
+	case r.act && t.Port == PortTaken:
+		return hold(ReasonPortTaken)
+	case r.act && t.Handover == HandoverExclusive && t.Kubelet != KubeletNoAPI && t.Running >= RunsSandbox:
+		return hold(ReasonStillRunning)
+	default:
+		return r
+	}
+}
+
+// need is the table without what may stand in the way.
+func (t Situation) need(p Policy) row {
 	switch {
 	case t.Runtime == RuntimeUnknown:
 		return hold(ReasonRuntimeUnknown)
@@ -26,22 +39,18 @@ func (t Situation) activation(p Policy) row {
 		return hold(ReasonKubeletUnknown)
 	case t.Parent == ParentManaged && t.Trouble == NoTrouble:
 		return hold(ReasonParentManaged)
-	case t.Handover == HandoverExclusive && t.Kubelet != KubeletNoAPI && t.Running >= RunsSandbox:
-		return hold(ReasonStillRunning)
-	case t.Port == PortTaken:
-		return hold(ReasonPortTaken)
 	case t.Parent == ParentManaged && t.Trouble == ParentNotBegun:
 		return act(ReasonParentNotBegun, 0)
 	case t.Parent == ParentManaged:
 		return act(ReasonParentStuck, 0)
 	case t.API == APIAway:
-		return t.activationWithoutAPI(p)
+		return t.needWithoutAPI(p)
 	default:
-		return t.activationServing(p)
+		return t.needServing(p)
 	}
 }
 
-func (t Situation) activationWithoutAPI(p Policy) row {
+func (t Situation) needWithoutAPI(p Policy) row {
 	switch {
 	case t.Kubelet == KubeletNoAPI:
 		return act(ReasonKubeletRestarted, 0)
@@ -54,7 +63,7 @@ func (t Situation) activationWithoutAPI(p Policy) row {
 	}
 }
 
-func (t Situation) activationServing(p Policy) row {
+func (t Situation) needServing(p Policy) row {
 	switch {
 	case t.API == APIRelists:
 		return hold(ReasonAPIListing)
