@@ -78,7 +78,10 @@ func (l *Loop) do(ctx context.Context, a checkpoint.Action) (onDisk bool, err er
 		l.confirm(ctx, a.Lineage)
 		return false, nil
 	case checkpoint.StopSandbox:
-		l.stopSandbox(ctx, a)
+		l.inRuntime(ctx, a, l.Runtime.StopSandbox)
+		return false, nil
+	case checkpoint.Kick:
+		l.inRuntime(ctx, a, l.Runtime.Kick)
 		return false, nil
 	case checkpoint.StepDown:
 		l.done = "a newer revision of this agent stands by: it leads from now on"
@@ -102,9 +105,10 @@ func (l *Loop) save(a checkpoint.Action) error {
 	return l.Store.Save(result.Manifest, snapshot)
 }
 
-func (l *Loop) stopSandbox(ctx context.Context, a checkpoint.Action) {
-	l.ask(ctx, "stop of sandbox "+a.Sandbox, func() (func() error, error) {
-		err := l.Runtime.StopSandbox(ctx, a.Sandbox)
+// inRuntime does to a sandbox what the action asks for, in the background.
+func (l *Loop) inRuntime(ctx context.Context, a checkpoint.Action, do func(ctx context.Context, id string) error) {
+	l.ask(ctx, a.Kind.String()+" of sandbox "+a.Sandbox, func() (func() error, error) {
+		err := do(ctx, a.Sandbox)
 		return func() error {
 			describe(l.Log.Info(), a).Str("sandbox", a.Sandbox).Msg("action done")
 			return nil

@@ -36,6 +36,7 @@ type Volumes interface {
 // Runtime is the container runtime, as far as it is written to.
 type Runtime interface {
 	StopSandbox(ctx context.Context, id string) error
+	Kick(ctx context.Context, id string) error // remove its exited containers, then stop it
 }
 
 // Config is what Loop is made of.

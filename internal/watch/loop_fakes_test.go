@@ -108,6 +108,8 @@ func (r *fakeRuntime) StopSandbox(_ context.Context, id string) error {
 	return nil
 }
 
+func (r *fakeRuntime) Kick(ctx context.Context, id string) error { return r.StopSandbox(ctx, id) }
+
 // daemonPod is a pod of the DaemonSet name that asks for a checkpoint, runs, and is Ready.
 func daemonPod(name string) *corev1.Pod {
 	controller := true

@@ -135,6 +135,15 @@ func (n *node) running(pods ...*corev1.Pod) {
 	synctest.Wait()
 }
 
+// runningCheckpoint is what the container runtime runs when the kubelet has taken up the pod's active manifest.
+func (n *node) runningCheckpoint(pod *corev1.Pod) {
+	n.loop.RuntimeSandboxes.Put(kubelet.RuntimeFacts{State: checkpoint.RuntimeKnown, Sandboxes: []checkpoint.Sandbox{{
+		ID: "static-" + pod.Name, UID: "hash", Namespace: pod.Namespace, Name: pod.Name, CheckpointOf: pod.Name, FromFile: true, Ready: true,
+		Containers: []checkpoint.Container{{Name: pod.Spec.Containers[0].Name, State: checkpoint.ContainerRunning}},
+	}}})
+	synctest.Wait()
+}
+
 // healthy is a node on which pods run for the API server.
 func (n *node) healthy(pods ...*corev1.Pod) {
 	n.cluster.set(func(c *fakeCluster) { c.pods = pods })

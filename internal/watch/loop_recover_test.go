@@ -64,6 +64,7 @@ func TestSpoiledManifestIsRestoredAtOnce(t *testing.T) {
 				web := daemonPod("web")
 				n.healthy(web)
 				n.powerCut(nil)
+				n.runningCheckpoint(web)
 				for _, path := range []string{n.active(web), n.stored(web)} {
 					before, err := os.ReadFile(path)
 					must(t, err)
@@ -85,6 +86,7 @@ func TestManifestThatKeepsVanishingIsRestoredMoreAndMoreSlowly(t *testing.T) {
 		web := daemonPod("web")
 		n.healthy(web)
 		n.powerCut(nil)
+		n.runningCheckpoint(web)
 		n.pass(time.Minute)
 		logged := n.since()
 		for range 10 * 60 * 50 {
@@ -214,5 +216,33 @@ func TestNothingStartsOrStopsWhileTheRuntimeIsUnknown(t *testing.T) {
 		n.api(checkpoint.APIServing, web)
 		n.pass(time.Hour)
 		n.wantFile(n.active(web))
+	})
+}
+
+func TestManifestThatTheKubeletIgnoresIsOfferedAgain(t *testing.T) {
+	onNode(t, func(n *node) {
+		web := daemonPod("web")
+		n.healthy(web)
+		n.powerCut(nil)
+		offered := func() string {
+			data, err := os.ReadFile(n.active(web))
+			must(t, err)
+			return string(data)
+		}
+		first := offered()
+		n.pass(checkpoint.DefaultPolicy().RejectedAfter - 1)
+		if offered() != first {
+			t.Error("changed too early")
+		}
+		n.pass(1)
+		if offered() == first {
+			t.Error("not changed")
+		}
+		n.runningCheckpoint(web)
+		second := offered()
+		n.pass(time.Hour)
+		if offered() != second {
+			t.Error("changed though the kubelet runs it")
+		}
 	})
 }
