@@ -93,6 +93,9 @@ func TestRevisionAfterTheOneThatFailedIsTried(t *testing.T) {
 	s.expect("save", "activate")
 	s.plan()
 	s.expect("step-down")
+	if marks := s.w.Disk.Marks[selfLin]; marks.Stuck != "" {
+		t.Fatalf("still marked: %v", marks)
+	}
 }
 
 func TestLeadIsNotGivenToARevisionThatDoesNotStandBy(t *testing.T) {

@@ -35,6 +35,10 @@ func (d Downtime) lasts(limit time.Duration) bool { return d.Of != "" && d.Total
 func (s *step) judge() {
 	s.next.Marks = s.prev.Marks
 	s.next.Marks.LoadBearing = s.next.Marks.LoadBearing && !s.next.Up
+	p := s.parent
+	if p != nil && s.next.Marks.Stuck != "" && (s.next.Marks.Stuck != p.UID || s.proven(p)) {
+		s.next.Marks.Stuck = ""
+	}
 	if s.self() {
 		return
 	}
@@ -42,12 +46,8 @@ func (s *step) judge() {
 	if d := s.next.Downtime; d.Down {
 		s.due(s.Now.Add(s.policy.StuckAfter - d.Total))
 	}
-	p := s.parent
 	if p == nil {
 		return
-	}
-	if s.next.Marks.Stuck != "" && (s.next.Marks.Stuck != p.UID || s.proven(p)) {
-		s.next.Marks.Stuck = ""
 	}
 	stored := s.current != nil && s.active == nil
 	if s.failedHandover(p) || stored && s.next.Downtime.lasts(s.policy.StuckAfter) && s.begun(p.UID) {
@@ -70,9 +70,10 @@ func (s *step) downtime() Downtime {
 	}
 }
 
-// proven says whether the pod has been up for long enough to be trusted again.
+// proven says whether the pod has been up for long enough to be trusted again. Of the checkpointer itself that proves
+// nothing: it failed to lead, and does not while it stands by.
 func (s *step) proven(p *Parent) bool {
-	if !s.up(p.UID) {
+	if s.self() || !s.up(p.UID) {
 		return false
 	}
 	s.next.UpSince = s.prev.UpSince
