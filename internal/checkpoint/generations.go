@@ -8,11 +8,6 @@ import (
 
 // lookAtGenerations sorts the lineage's checkpoints, newest first, and finds those that count.
 func (v *view) lookAtGenerations(marks Marks) {
-	for _, c := range v.Disk.Checkpoints {
-		if c.Lineage == v.lineage {
-			v.checkpoints = append(v.checkpoints, c)
-		}
-	}
 	slices.SortFunc(v.checkpoints, func(a, b Checkpoint) int {
 		return cmp.Or(v.rank(a)-v.rank(b), b.SavedAt.Compare(a.SavedAt), cmp.Compare(b.Name, a.Name))
 	})

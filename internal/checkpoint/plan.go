@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 )
@@ -16,15 +15,16 @@ func Plan(prev map[Lineage]State, w World, p Policy) (next map[Lineage]State, ac
 		return prev, nil, time.Time{}
 	}
 	next = make(map[Lineage]State)
-	unscheduled := unscheduled(prev, w, p)
+	all := divide(&w)
+	unscheduled := unscheduled(prev, w, p, all)
 	var steps []*step
 	var views []*view
-	for _, l := range lineages(prev, w) {
+	for _, l := range all.lineages(prev, w.Disk.Marks) {
 		before, known := prev[l]
 		if !known {
 			before.Marks = w.Disk.Marks[l]
 		}
-		v := look(&w, p, l, before.Marks)
+		v := look(&w, p, l, all[l], before.Marks)
 		views, steps = append(views, v), append(steps, &step{view: v, prev: before, unscheduled: unscheduled})
 	}
 	for _, s := range steps {
@@ -47,24 +47,6 @@ func Plan(prev map[Lineage]State, w World, p Policy) (next map[Lineage]State, ac
 	return next, actions, wake
 }
 
-// lineages is every lineage that anything is known of, in a fixed order.
-func lineages(prev map[Lineage]State, w World) []Lineage {
-	all := make(map[Lineage]bool)
-	for l := range prev {
-		all[l] = true
-	}
-	for _, p := range w.Parents {
-		all[p.Lineage] = true
-	}
-	for _, c := range w.Disk.Checkpoints {
-		all[c.Lineage] = true
-	}
-	for l := range w.Disk.Marks {
-		all[l] = true
-	}
-	return slices.Sorted(maps.Keys(all))
-}
-
 // compareSelf orders the checkpointer's own lineage last.
 func compareSelf(a, b, self Lineage) int {
 	switch {
@@ -80,11 +62,15 @@ func compareSelf(a, b, self Lineage) int {
 }
 
 // unscheduled says whether the checkpointer itself is no longer wanted on this node: then no checkpoint is.
-func unscheduled(prev map[Lineage]State, w World, p Policy) bool {
+func unscheduled(prev map[Lineage]State, w World, p Policy, all parts) bool {
 	if p.Self == "" {
 		return false
 	}
-	v := look(&w, p, p.Self, Marks{})
+	self := all[p.Self]
+	if self == nil {
+		self = new(part)
+	}
+	v := look(&w, p, p.Self, self, Marks{})
 	since := prev[p.Self].GoneSince
 	return v.gone() && !since.IsZero() && !w.Now.Before(since.Add(p.Grace)) &&
 		!w.Confirmed[p.Self].Before(since.Add(p.Grace))

@@ -10,24 +10,18 @@ import (
 // view is what a World says about one lineage.
 type view struct {
 	*World
+	*part
 	policy  Policy
 	lineage Lineage
 
-	parents     []Parent     // every pod of it on this node, newest first
-	parent      *Parent      // the one that counts: live before ended, newest first, none that is being deleted
-	checkpoints []Checkpoint // newest generation first
-	own         *Checkpoint  // the parent's
-	current     *Checkpoint  // the one to run: the parent's own or else the newest, but for one that was seen to fail
-	active      *Checkpoint  // the one whose manifest lies in the static pod directory
+	parent  *Parent     // the one that counts: live before ended, newest first, none that is being deleted
+	own     *Checkpoint // the parent's
+	current *Checkpoint // the one to run: the parent's own or else the newest, but for one that was seen to fail
+	active  *Checkpoint // the one whose manifest lies in the static pod directory
 }
 
-func look(w *World, p Policy, l Lineage, marks Marks) *view {
-	v := &view{World: w, policy: p, lineage: l}
-	for _, parent := range w.Parents {
-		if parent.Lineage == l {
-			v.parents = append(v.parents, parent)
-		}
-	}
+func look(w *World, p Policy, l Lineage, of *part, marks Marks) *view {
+	v := &view{World: w, policy: p, lineage: l, part: of}
 	slices.SortFunc(v.parents, func(a, b Parent) int {
 		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.UID, a.UID)) // any order will do, as long as it is one
 	})
@@ -79,8 +73,8 @@ func (v *view) required(uid UID) []string {
 
 // sandbox is the READY sandbox of an API pod.
 func (v *view) sandbox(uid UID) *Sandbox {
-	for i := range v.Sandboxes {
-		if s := &v.Sandboxes[i]; s.UID == uid && s.Ready && !s.FromFile {
+	for i := range v.sandboxes {
+		if s := &v.sandboxes[i]; s.UID == uid && s.Ready && !s.FromFile {
 			return s
 		}
 	}
@@ -108,7 +102,7 @@ func (v *view) created(uid UID) bool {
 
 // begun says whether such a container was ever created.
 func (v *view) begun(uid UID) bool {
-	return slices.ContainsFunc(v.Sandboxes, func(s Sandbox) bool {
+	return slices.ContainsFunc(v.sandboxes, func(s Sandbox) bool {
 		return s.UID == uid && !s.FromFile && s.begun(v.required(uid))
 	})
 }
@@ -151,7 +145,7 @@ func (v *view) taken(p *Parent) bool {
 
 // startOf is when the checkpoint's running sandbox was created; zero if there is none.
 func (v *view) startOf(c *Checkpoint) (start time.Time) {
-	for _, s := range v.Sandboxes {
+	for _, s := range v.sandboxes {
 		if c != nil && s.of(c) && s.Ready && s.Created.After(start) {
 			start = s.Created
 		}
@@ -178,17 +172,17 @@ func (s *Sandbox) of(c *Checkpoint) bool {
 
 // exists says whether the kubelet has made anything of the checkpoint's manifest.
 func (v *view) exists(c *Checkpoint) bool {
-	return slices.ContainsFunc(v.Sandboxes, func(s Sandbox) bool { return s.of(c) })
+	return slices.ContainsFunc(v.sandboxes, func(s Sandbox) bool { return s.of(c) })
 }
 
 // checkpointUp says whether the checkpoint has a READY sandbox in which everything that must run runs.
 func (v *view) checkpointUp(c *Checkpoint) bool {
-	return slices.ContainsFunc(v.Sandboxes, func(s Sandbox) bool { return s.of(c) && s.Ready && s.runs(c.Containers) })
+	return slices.ContainsFunc(v.sandboxes, func(s Sandbox) bool { return s.of(c) && s.Ready && s.runs(c.Containers) })
 }
 
 // stopped says whether the runtime shows that nothing of the checkpoint is left running.
 func (v *view) stopped(c *Checkpoint) bool {
-	return v.Runtime == RuntimeKnown && !slices.ContainsFunc(v.Sandboxes, func(s Sandbox) bool {
+	return v.Runtime == RuntimeKnown && !slices.ContainsFunc(v.sandboxes, func(s Sandbox) bool {
 		return s.of(c) && (s.Ready || slices.ContainsFunc(s.Containers, func(c Container) bool {
 			return c.State == ContainerRunning
 		}))
@@ -218,7 +212,7 @@ func (v *view) orphans() (ids []string) {
 func (v *view) print() string {
 	var words []string
 	uids := v.uids()
-	for _, s := range v.Sandboxes {
+	for _, s := range v.sandboxes {
 		if !slices.Contains(uids, s.UID) || s.FromFile {
 			continue
 		}
