@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -63,10 +64,8 @@ func (o *options) add(flags *pflag.FlagSet, env lookupEnv) {
 	flags.StringSliceVar(&o.namespaces, "namespaces", []string{namespace}, "namespaces in which pods may ask for a checkpoint")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "/etc/kubernetes/kubelet.conf", "credentials for the API server: the node's own")
 	flags.StringVar(&o.kubeletDir, "kubelet-dir", "/var/lib/kubelet", "the kubelet's root directory")
-	flags.StringVar(&o.dirs.Manifests, "manifests-dir", "/etc/kubernetes/manifests", "the kubelet's static pod directory")
-	flags.StringVar(&o.dirs.Inactive, "inactive-dir", "/etc/kubernetes/inactive-manifests", "where manifests wait that are not needed now")
-	flags.StringVar(&o.dirs.Assets, "assets-dir", "/etc/kubernetes/checkpoint-assets", "where Secrets, ConfigMaps and tokens of checkpoints lie; the same path on the host")
-	flags.StringVar(&o.lockFile, "lock-file", "/run/lock/pod-checkpointer.lock", "held by the one copy on this node that acts")
+	addDirs(flags, &o.dirs)
+	addLockFile(flags, &o.lockFile)
 	addProbeSocket(flags, &o.socket)
 	flags.StringVar(&o.runtimeEndpoint, "container-runtime-endpoint", "", "CRI socket, as unix:///path; found among the usual places by default")
 	flags.DurationVar(&o.runtimeTimeout, "runtime-request-timeout", 10*time.Second, "how long a call of the container runtime may take")
@@ -77,6 +76,17 @@ func (o *options) add(flags *pflag.FlagSet, env lookupEnv) {
 	flags.DurationVar(&o.policy.PromoteAfter, "promote-after", o.policy.PromoteAfter, "how long a successor must be Ready before its checkpoint replaces the last good one")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&o.logFormat, "log-format", "json", "json or console")
+}
+
+// addDirs defines the flags that name the directories of checkpoints.
+func addDirs(flags *pflag.FlagSet, dirs *manifest.Dirs) {
+	flags.StringVar(&dirs.Manifests, "manifests-dir", "/etc/kubernetes/manifests", "the kubelet's static pod directory")
+	flags.StringVar(&dirs.Inactive, "inactive-dir", "/etc/kubernetes/inactive-manifests", "where manifests wait that are not needed now")
+	flags.StringVar(&dirs.Assets, "assets-dir", "/etc/kubernetes/checkpoint-assets", "where Secrets, ConfigMaps and tokens of checkpoints lie; the same path on the host")
+}
+
+func addLockFile(flags *pflag.FlagSet, path *string) {
+	flags.StringVar(path, "lock-file", "/run/lock/pod-checkpointer.lock", "held by the one copy on this node that acts")
 }
 
 // addProbeSocket defines the flag that agent and probe must agree on.
@@ -99,14 +109,8 @@ func (o *options) validate() error {
 	if len(o.namespaces) == 0 || slices.Contains(o.namespaces, "") {
 		return fmt.Errorf("--namespaces must name at least one namespace, and none that is empty, not %q", strings.Join(o.namespaces, ","))
 	}
-	paths := map[string]string{
-		"kubeconfig": o.kubeconfig, "kubelet-dir": o.kubeletDir, "manifests-dir": o.dirs.Manifests,
-		"inactive-dir": o.dirs.Inactive, "assets-dir": o.dirs.Assets, "lock-file": o.lockFile,
-	}
-	for _, flag := range slices.Sorted(maps.Keys(paths)) {
-		if !filepath.IsAbs(paths[flag]) {
-			return fmt.Errorf("--%s must be an absolute path, not %q", flag, paths[flag])
-		}
+	if err := cmp.Or(validateDirs(o.dirs), validatePath("kubeconfig", o.kubeconfig), validatePath("kubelet-dir", o.kubeletDir), validatePath("lock-file", o.lockFile)); err != nil {
+		return err
 	}
 	if o.dirs.Inactive == o.dirs.Manifests {
 		return fmt.Errorf("--inactive-dir must not be the kubelet's static pod directory %s: the kubelet would run what lies there", o.dirs.Manifests)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/input"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/terminal"
 )
 
 const exitRefused = 3 // of render: the pod can't be checkpointed
@@ -79,7 +80,7 @@ func (r *renderer) run(stdin io.Reader, stdout, stderr io.Writer) error {
 	}
 	if refusal := (*manifest.Refusal)(nil); errors.As(err, &refusal) {
 		for _, reason := range refusal.Findings {
-			fmt.Fprintln(stderr, "refused:", reason)
+			fmt.Fprintln(stderr, "refused:", terminal.Line(reason.String()))
 		}
 		return exitError{exitRefused, fmt.Errorf("the pod of %s can't be checkpointed", source)}
 	}
@@ -87,7 +88,7 @@ func (r *renderer) run(stdin io.Reader, stdout, stderr io.Writer) error {
 		return usage(err)
 	}
 	for _, warning := range result.Warnings {
-		fmt.Fprintln(stderr, "warning:", warning)
+		fmt.Fprintln(stderr, "warning:", terminal.Line(warning.String()))
 	}
 	return r.write(stdout, result.Manifest)
 }

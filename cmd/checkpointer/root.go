@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/terminal"
 )
 
 // version is stamped by the linker.
@@ -32,7 +34,7 @@ func execute(ctx context.Context, args []string, env lookupEnv, stdout, stderr i
 		err = usage(err)
 	}
 	if err != nil {
-		fmt.Fprintln(stderr, "checkpointer:", err)
+		fmt.Fprintln(stderr, "checkpointer:", terminal.Lines(err.Error()))
 	}
 	return exitCode(err)
 }
@@ -45,7 +47,7 @@ func newRootCommand(env lookupEnv) *cobra.Command {
 	root.Version = version
 	root.SetVersionTemplate(versionLine())
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.AddCommand(newRunCommand(env), newRenderCommand(), newProbeCommand(env), newCopyEnvCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(env), newRenderCommand(), newStatusCommand(env), newProbeCommand(env), newCopyEnvCommand(), newVersionCommand())
 	return root
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/pod-checkpointer/pod-checkpointer/internal/kubelet"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/probe"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/status"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/watch"
 )
 
@@ -97,7 +98,12 @@ func run(ctx context.Context, o options, log zerolog.Logger) error {
 		Volumes:       volumes,
 		Runtime:       runtime,
 		Pings:         role.pings,
-		Log:           log,
+		StatusFile:    status.File(o.lockFile),
+		Agent: status.Agent{
+			Version: version, Node: o.nodeName, Namespace: o.podNamespace, Pod: o.podName,
+			PID: os.Getpid(), Leading: time.Now(),
+		},
+		Log: log,
 	})
 
 	var sources sync.WaitGroup

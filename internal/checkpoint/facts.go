@@ -197,3 +197,5 @@ func (k Kubelet) String() string {
 }
 
 func (r Runtime) String() string { return [...]string{"unknown", "known"}[r] }
+
+func (h Handover) String() string { return [...]string{"ready", "created", "exclusive"}[h] }

@@ -27,6 +27,8 @@ type Store struct {
 	foreign map[string]foreign                      // manifests in the static pod directory that are not ours, by file name
 	marks   map[checkpoint.Lineage]checkpoint.Marks // as last read
 	strange map[string]strange                      // files that were found to be no checkpoint, by directory
+
+	readOnly bool // see ReadStore
 }
 
 // strange are files of one directory that look like ours by name only, as they were when they were read.
@@ -34,12 +36,7 @@ type strange map[string]stamp
 
 // OpenStore makes the directories that are ours and finishes what a crash interrupted.
 func OpenStore(dirs Dirs) (*Store, error) {
-	s := &Store{
-		dirs:    dirs,
-		records: make(map[string]*record),
-		foreign: make(map[string]foreign),
-		strange: make(map[string]strange),
-	}
+	s := newStore(dirs)
 	for _, in := range []func(func(*os.Root) error) error{s.inManifests, s.inInactive, s.inAssets} {
 		if err := in(func(*os.Root) error { return nil }); err != nil {
 			return nil, err
@@ -53,6 +50,15 @@ func OpenStore(dirs Dirs) (*Store, error) {
 	}
 	_ = s.inAssets(s.recoverAssets)
 	return s, nil
+}
+
+func newStore(dirs Dirs) *Store {
+	return &Store{
+		dirs:    dirs,
+		records: make(map[string]*record),
+		foreign: make(map[string]foreign),
+		strange: make(map[string]strange),
+	}
 }
 
 // List reads the directories anew and compares them with what was last written. A stored manifest that can't be read is
@@ -146,7 +152,10 @@ func (s *Store) inManifests(do func(*os.Root) error) error {
 }
 
 func (s *Store) inInactive(do func(*os.Root) error) error {
-	root, err := openOrCreate(s.dirs.Inactive)
+	root, err := s.openOurs(s.dirs.Inactive)
+	if root == nil && err == nil {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("the directory of stored checkpoints (--inactive-dir): %w", err)
 	}
@@ -154,7 +163,10 @@ func (s *Store) inInactive(do func(*os.Root) error) error {
 }
 
 func (s *Store) inAssets(do func(*os.Root) error) error {
-	root, err := openOrCreate(s.dirs.Assets)
+	root, err := s.openOurs(s.dirs.Assets)
+	if root == nil && err == nil {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("the directory of the checkpoints' assets (--assets-dir): %w", err)
 	}

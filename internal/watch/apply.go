@@ -71,7 +71,7 @@ func (l *Loop) do(ctx context.Context, a checkpoint.Action) (onDisk bool, err er
 			return true, err
 		}
 		l.done = "no longer wanted on this node: every checkpoint is removed, and our own at last"
-		return true, l.Store.Leave()
+		return true, errors.Join(l.Store.Leave(), l.reporter.leave())
 	case checkpoint.Prune:
 		return true, l.Store.Prune(a.Namespace, a.Name)
 	case checkpoint.Confirm:

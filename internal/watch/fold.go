@@ -18,6 +18,7 @@ func (l *Loop) foldAPI(facts apiclient.Facts) {
 		l.world.API, l.world.APISince = facts.State, time.Now()
 		l.Kubelet.APIServing(facts.State == checkpoint.APIServing)
 	}
+	l.reporter.api = facts.Detail
 	l.world.APICurrent = facts.Current
 	if facts.Pods == nil && !facts.Current {
 		return // not listed yet: what is known stays
@@ -38,11 +39,16 @@ func (l *Loop) foldKubelet(facts kubelet.PodsFacts) {
 	if l.world.Kubelet != facts.State {
 		l.world.Kubelet, l.world.KubeletSince = facts.State, time.Now()
 	}
+	l.reporter.kubelet = facts.Detail
 	l.world.Managed, l.world.Evicted = facts.Managed, facts.Evicted
 }
 
 func (l *Loop) foldRuntime(facts kubelet.RuntimeFacts) {
 	before := apiSandboxes(l.world.Sandboxes)
+	if l.world.Runtime != facts.State {
+		l.reporter.runtimeSince = time.Now()
+	}
+	l.reporter.runtime = facts.Detail
 	l.world.Runtime, l.world.Sandboxes = facts.State, facts.Sandboxes
 	if l.world.Kubelet != checkpoint.KubeletUnsynced {
 		return

@@ -73,10 +73,7 @@ func (l *Loop) isServing(pod *corev1.Pod) bool {
 }
 
 func (l *Loop) logWarnings(pod *corev1.Pod, r *render) {
-	var lines []string
-	for _, w := range r.result.Warnings {
-		lines = append(lines, w.String())
-	}
+	lines := linesOf(r.result.Warnings)
 	said := r.complaint
 	r.complaint = strings.Join(lines, "; ")
 	if len(lines) == 0 || r.complaint == said {

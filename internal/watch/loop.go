@@ -12,6 +12,7 @@ import (
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/kubelet"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/status"
 )
 
 // Cluster answers what the loop must ask the API server for. The calls may take their time: the loop does not wait.
@@ -54,7 +55,11 @@ type Config struct {
 	Volumes Volumes
 	Runtime Runtime
 	Pings   Pings // may be nil
-	Log     zerolog.Logger
+
+	StatusFile string       // empty: none is kept
+	Agent      status.Agent // this copy, as the status file names it
+
+	Log zerolog.Logger
 }
 
 // Loop is the one goroutine that decides and writes.
@@ -75,6 +80,8 @@ type Loop struct {
 	watched map[checkpoint.UID][]string
 	learned time.Time // the APISince of when the surroundings were asked for last
 	retries retries
+
+	reporter reporter
 
 	nodeUID   string          // of the Node object that the checkpoints are from, once it is recorded
 	done      string          // why there is nothing left to do here; empty: there is
@@ -97,6 +104,7 @@ func NewLoop(config Config) *Loop {
 		pods:             make(map[checkpoint.UID]*corev1.Pod),
 		renders:          make(map[checkpoint.UID]*render),
 		retries:          make(retries),
+		reporter:         reporter{file: config.StatusFile, agent: config.Agent, runtimeSince: now},
 		asking:           make(map[string]bool),
 		answers:          make(chan func()),
 	}
@@ -133,6 +141,7 @@ func (l *Loop) Run(ctx context.Context) {
 			l.Log.Info().Str("why", l.done).Msg("ending")
 			return
 		}
+		l.report()
 		if !wake.IsZero() {
 			timer.Reset(time.Until(wake))
 		}

@@ -23,7 +23,8 @@ type render struct {
 	manifest   string // digest of it
 	digest     string // of it and the assets
 	state      checkpoint.Rendering
-	complaint  string // the last that was logged of it: each is said once
+	refusal    []string // why the pod can't be checkpointed, while state is Refused
+	complaint  string   // the last that was logged of it: each is said once
 }
 
 // renderParents brings World.Parents, and the volumes that are watched, up to date with the pods.
@@ -68,7 +69,7 @@ func (l *Loop) renderParent(pod *corev1.Pod, r *render) {
 	}
 	r.state, r.result = checkpoint.RenderingUnknown, result
 	if refusal := (*manifest.Refusal)(nil); errors.As(err, &refusal) {
-		r.state = checkpoint.Refused
+		r.state, r.refusal = checkpoint.Refused, linesOf(refusal.Findings)
 	} else if pod.Status.Phase == corev1.PodRunning {
 		r.stale = true
 		l.retries.failed(name)
