@@ -63,7 +63,7 @@ func TestDamagedAssets(t *testing.T) {
 			if n.list().Digest == good {
 				t.Error("the digest says that they are whole")
 			}
-			if err := n.store.Activate("kube-system", "web"); err == nil || !strings.Contains(err.Error(), `"token"`) {
+			if err := n.store.Activate(web); err == nil || !strings.Contains(err.Error(), `"token"`) {
 				t.Errorf("activated: %v", err)
 			}
 			n.save("v1")

@@ -2,9 +2,11 @@ package manifest
 
 import (
 	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // digests of those of the volumes that are whole, by volume. Damage is not an error: what is not whole is as good as
@@ -21,6 +23,62 @@ func (a assetDir) digests(volumes []string) map[string]string {
 		}
 	}
 	return digests
+}
+
+// errNotWhole says that something of a volume is missing or damaged.
+var errNotWhole = errors.New("missing or damaged")
+
+// read reads volumes back as they were saved. The error is errNotWhole if they no longer are what was saved.
+func (a assetDir) read(volumes []string) (*Snapshot, error) {
+	snapshot := new(Snapshot)
+	for _, name := range slices.Sorted(slices.Values(volumes)) {
+		v, err := a.readVolume(name)
+		if err != nil {
+			return nil, err
+		}
+		snapshot.volumes = append(snapshot.volumes, v)
+	}
+	return snapshot, nil
+}
+
+func (a assetDir) readVolume(name string) (volume, error) {
+	stable := path.Join(a.base, name)
+	info, err := a.root.Lstat(stable)
+	if err != nil {
+		return volume{}, orNotWhole(err)
+	}
+	generation, err := a.root.Readlink(path.Join(stable, dataLink))
+	if err != nil {
+		return volume{}, orNotWhole(err)
+	}
+	v := volume{name: name, stable: ownerOf(info)}
+	if v.entries, err = readEntries(a.root, path.Join(stable, generation)); err != nil {
+		return volume{}, orNotWhole(err)
+	}
+	if generationOf(v.entries) != generation {
+		return volume{}, errNotWhole
+	}
+	err = fs.WalkDir(a.root.FS(), stable, func(dir string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !d.IsDir() || dir == stable:
+			return err
+		case strings.HasPrefix(d.Name(), ".."):
+			return fs.SkipDir
+		}
+		v.dirs = append(v.dirs, strings.TrimPrefix(dir, stable+"/"))
+		return nil
+	})
+	return v, err
+}
+
+// orNotWhole tells damage from what could not be read this time.
+func orNotWhole(err error) error {
+	for _, damage := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.EINVAL, syscall.ELOOP} { // EINVAL: of what is no link
+		if errors.Is(err, damage) {
+			return errNotWhole
+		}
+	}
+	return err
 }
 
 // outdated names what only a running sandbox may still need: volumes other than those given, and generations of those

@@ -100,7 +100,7 @@ func TestRotation(t *testing.T) {
 	if !c.Outdated || c.Digest != Digest(n.manifest("v1"), n.snapshot()) {
 		t.Errorf("listed %+v", c)
 	}
-	must(t, n.store.Prune("kube-system", "web"))
+	must(t, n.store.Prune(web))
 	if _, err := os.Lstat(resolved); !errors.Is(err, fs.ErrNotExist) || n.list().Outdated {
 		t.Errorf("the old generation is still there (%v)", err)
 	}
@@ -143,7 +143,7 @@ func TestAVolumeThatThePodNoLongerHas(t *testing.T) {
 	if c := n.list(); !c.Outdated || c.Digest != Digest(without, snapshot) {
 		t.Errorf("listed %+v", c)
 	}
-	must(t, n.store.Prune("kube-system", "web"))
+	must(t, n.store.Prune(web))
 	if _, err := os.Lstat(n.asset("token")); !errors.Is(err, fs.ErrNotExist) || n.list().Outdated {
 		t.Errorf("it is still there (%v)", err)
 	}

@@ -30,7 +30,7 @@ func TestRetryChangesTheNonceAndNothingElse(t *testing.T) {
 		t.Errorf("a nonce before any retry: %q", nonce)
 	}
 	for _, want := range []string{"1", "2", "3"} {
-		must(t, n.store.Retry("kube-system", "web"))
+		must(t, n.store.Retry(web))
 		if nonce := n.activeNonce(); nonce != want {
 			t.Errorf("the nonce is %q, want %q", nonce, want)
 		}
@@ -49,7 +49,7 @@ func TestRetryChangesTheNonceAndNothingElse(t *testing.T) {
 	if nonce := n.activeNonce(); nonce != "3" {
 		t.Errorf("written again, though it was intact: the nonce is %q", nonce)
 	}
-	must(t, n.store.Retry("kube-system", "web"))
+	must(t, n.store.Retry(web))
 	if nonce := n.activeNonce(); nonce != "4" {
 		t.Errorf("after a restart the next nonce is %q", nonce)
 	}
@@ -60,14 +60,14 @@ func TestDeletedManifestComesBackWithItsNonce(t *testing.T) {
 	n := newNode(t)
 	n.save("v1")
 	n.activate()
-	must(t, n.store.Retry("kube-system", "web"))
+	must(t, n.store.Retry(web))
 	must(t, os.Remove(n.active()))
 	n.wantFiles(checkpoint.Intact, checkpoint.Missing)
 	n.activate()
 	if nonce := n.activeNonce(); nonce != "1" {
 		t.Errorf("the nonce is %q", nonce)
 	}
-	must(t, n.store.Withdraw("kube-system", "web"))
+	must(t, n.store.Withdraw(web))
 	n.activate()
 	if nonce := n.activeNonce(); nonce != "" {
 		t.Errorf("after a withdrawal the nonce is %q", nonce)
@@ -79,12 +79,12 @@ func TestStoredManifestIsRestoredWithoutTheNonce(t *testing.T) {
 	n := newNode(t)
 	n.save("v1")
 	n.activate()
-	must(t, n.store.Retry("kube-system", "web"))
+	must(t, n.store.Retry(web))
 	digest := n.list().Digest
 	must(t, os.Remove(n.stored()))
 	n.restart()
 	n.wantFiles(checkpoint.Missing, checkpoint.Intact)
-	must(t, n.store.Restore("kube-system", "web"))
+	must(t, n.store.Restore(web))
 	if data, err := os.ReadFile(n.stored()); err != nil || !bytes.Equal(data, n.manifest("v1")) {
 		t.Errorf("restored %s, %v", data, err)
 	}

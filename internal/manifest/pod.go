@@ -62,10 +62,6 @@ func withoutHash(pod *corev1.Pod, replicaSet *metav1.OwnerReference) string {
 	return replicaSet.Name
 }
 
-// FileName is the name of a checkpoint's manifest. The underscore is legal in neither a namespace nor a pod's name, so
-// that no two pods share a file.
-func FileName(namespace, name string) string { return namespace + "_" + name + ".json" }
-
 // Running lists the containers that must run for the pod to be up: the regular ones and the sidecars, but not those
 // that may end in peace because they have a restart policy of their own.
 func Running(pod *corev1.Pod) []string {

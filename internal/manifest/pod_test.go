@@ -63,12 +63,6 @@ func TestLineageOf(t *testing.T) {
 	}
 }
 
-func TestFileNameIsUnambiguous(t *testing.T) {
-	if FileName("a-b", "c") == FileName("a", "b-c") {
-		t.Error("two pods share a file")
-	}
-}
-
 func TestRunning(t *testing.T) {
 	always, onFailure := corev1.ContainerRestartPolicyAlways, corev1.ContainerRestartPolicyOnFailure
 	pod := &corev1.Pod{Spec: corev1.PodSpec{

@@ -93,9 +93,10 @@ func apiReference(pod *corev1.Pod) string {
 
 // FuzzFileName: two pods never share a file, whatever names they have.
 func FuzzFileName(f *testing.F) {
-	f.Add("a-b", "c", "a", "b-c")
-	f.Add("kube-system", "x.y", "kube-system.x", "y")
-	f.Fuzz(func(t *testing.T, namespace, name, otherNamespace, otherName string) {
+	f.Add("a-b", "c", false, "a", "b-c", false)
+	f.Add("kube-system", "x.y", false, "kube-system.x", "y", false)
+	f.Add("a", "previous", false, "a", "previous", true)
+	f.Fuzz(func(t *testing.T, namespace, name string, previous bool, otherNamespace, otherName string, otherPrevious bool) {
 		for _, ns := range []string{namespace, otherNamespace} {
 			if len(validation.IsDNS1123Label(ns)) > 0 {
 				t.Skip("no namespace")
@@ -106,9 +107,10 @@ func FuzzFileName(f *testing.F) {
 				t.Skip("no pod")
 			}
 		}
-		same := manifest.FileName(namespace, name) == manifest.FileName(otherNamespace, otherName)
-		if same != (namespace == otherNamespace && name == otherName) {
-			t.Errorf("%s/%s and %s/%s", namespace, name, otherNamespace, otherName)
+		key := manifest.Key{Namespace: namespace, Name: name, Previous: previous}
+		other := manifest.Key{Namespace: otherNamespace, Name: otherName, Previous: otherPrevious}
+		if (key == other) != (key.FileName() == other.FileName()) {
+			t.Errorf("%+v and %+v", key, other)
 		}
 	})
 }

@@ -95,17 +95,28 @@ func (s *Store) List() (checkpoint.Disk, error) {
 	disk := checkpoint.Disk{Known: true, Marks: s.marks}
 	for _, r := range s.records {
 		if unreadable != nil {
-			r.stored, r.checkpoint.Stored = sight{}, checkpoint.Altered
+			r.stored, r.checkpoint.Stored, r.checkpoint.SavedAt = sight{}, checkpoint.Altered, time.Time{}
 		}
 		if lost != nil {
 			r.assets, r.checkpoint.Digest = stamp{}, combine(r.manifest, nil)
 		}
 		disk.Checkpoints = append(disk.Checkpoints, r.checkpoint)
 	}
-	slices.SortFunc(disk.Checkpoints, func(a, b checkpoint.Checkpoint) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(disk.Checkpoints, byAge)
 	return disk, nil
+}
+
+// byAge orders checkpoints by their parents' names, and those of one name by generation, the one before first.
+func byAge(a, b checkpoint.Checkpoint) int {
+	order := cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	switch {
+	case order != 0 || a.Previous == b.Previous:
+		return order
+	case a.Previous:
+		return -1
+	default:
+		return 1
+	}
 }
 
 // adopt remembers the checkpoints in a directory that are not remembered yet. The stored manifest counts; a good active
@@ -130,7 +141,7 @@ func (s *Store) adopt(dir *os.Root) error {
 		if err != nil {
 			continue
 		}
-		if r, err := parse(data, s.dirs.Assets); err == nil && r.name() == name {
+		if r, err := parse(data, isPrevious(name), s.dirs.Assets); err == nil && r.name() == name {
 			s.records[name] = r
 		} else if now.settled(time.Now()) {
 			seen[name] = now

@@ -26,7 +26,7 @@ func newBigNode(b *testing.B) *node {
 		data, err := json.Marshal(copied)
 		must(b, err)
 		must(b, n.store.Save([]byte(strings.ReplaceAll(string(data), "kube-system_web/", "kube-system_"+name+"/")), n.snapshot()))
-		must(b, n.store.Activate("kube-system", name))
+		must(b, n.store.Activate(Key{Namespace: "kube-system", Name: name}))
 	}
 	for settled := false; !settled; { // as on a node on which nothing happened for a while
 		_, err := n.store.List()
@@ -48,7 +48,7 @@ func BenchmarkDeletedManifestBack(b *testing.B) {
 		b.StartTimer()
 		_, err := n.store.List()
 		must(b, err)
-		must(b, n.store.Activate("kube-system", "web-7"))
+		must(b, n.store.Activate(Key{Namespace: "kube-system", Name: "web-7"}))
 	}
 }
 

@@ -116,7 +116,7 @@ func (s *Store) replay(a assetDir) error {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return a.removeCommit()
 	}
-	r, err := parse(c.Manifest, s.dirs.Assets)
+	r, err := parse(c.Manifest, isPrevious(a.base+".json"), s.dirs.Assets)
 	if err != nil || r.base() != a.base || slices.ContainsFunc(r.volumes, func(v string) bool { return !a.isWhole(v, c.Generations[v]) }) {
 		return a.removeCommit() // somebody damaged it: what is there now must do
 	}

@@ -61,7 +61,7 @@ func TestDamageIsSeenAndRepaired(t *testing.T) {
 
 			must(t, damage.do(n.stored()))
 			n.wantFiles(damage.want, checkpoint.Intact)
-			must(t, n.store.Restore("kube-system", "web"))
+			must(t, n.store.Restore(web))
 			n.wantFiles(checkpoint.Intact, checkpoint.Intact)
 			if data, _ := os.ReadFile(n.stored()); string(data) != string(n.manifest("v1")) {
 				t.Errorf("restored %q", data)
@@ -84,7 +84,7 @@ func TestDamageDuringOurAbsence(t *testing.T) {
 			must(t, damage.do(n.stored()))
 			n.restart()
 			n.wantFiles(damage.want, checkpoint.Intact)
-			must(t, n.store.Restore("kube-system", "web"))
+			must(t, n.store.Restore(web))
 			n.wantFiles(checkpoint.Intact, checkpoint.Intact)
 			if got := n.list().Digest; got != digest {
 				t.Errorf("digest %s, was %s", got, digest)
@@ -112,7 +112,7 @@ func TestDirectoryWithContentInOurPlace(t *testing.T) {
 	n := newNode(t)
 	n.save("v1")
 	must(t, os.MkdirAll(filepath.Join(n.active(), "precious"), 0o755))
-	if err := n.store.Activate("kube-system", "web"); err == nil || !strings.Contains(err.Error(), "move it away") {
+	if err := n.store.Activate(web); err == nil || !strings.Contains(err.Error(), "move it away") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(n.active(), "precious")); err != nil {

@@ -96,11 +96,11 @@ func TestFullDisk(t *testing.T) {
 					}
 					n.wantNoTemporaryFiles()
 					n.restart()
-					n.wantOneOf([]step{before, now}, now.name+" on a full disk")
+					n.wantOneOf(between(before, now), now.name+" on a full disk")
 				}
 				free()
 				must(t, now.do(n))
-				n.wantOneOf([]step{now}, now.name)
+				n.wantOneOf([]diskState{now.diskState}, now.name)
 				before = now
 			}
 			n.wantNothingLeft()
@@ -133,10 +133,10 @@ func TestReadOnlyDisk(t *testing.T) {
 		if err := now.do(n); !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), "remount it read-write") {
 			t.Errorf("%s: %v", now.name, err)
 		}
-		n.wantOneOf([]step{before}, now.name+" on a read-only disk")
+		n.wantOneOf([]diskState{before.diskState}, now.name+" on a read-only disk")
 		remount(0)
 		must(t, now.do(n))
-		n.wantOneOf([]step{now}, now.name)
+		n.wantOneOf([]diskState{now.diskState}, now.name)
 		before = now
 	}
 	n.wantNothingLeft()
@@ -152,14 +152,14 @@ func TestOneDirectoryLost(t *testing.T) {
 		must(t, os.WriteFile(dir, nil, 0o600))
 	}
 	n.wantFiles(checkpoint.Altered, checkpoint.Intact)
-	for what, do := range map[string]func(namespace, name string) error{
+	for what, do := range map[string]func(Key) error{
 		"restored": n.store.Restore, "activated": n.store.Activate, "pruned": n.store.Prune, "removed": n.store.Remove,
 	} {
-		if do("kube-system", "web") == nil {
+		if do(web) == nil {
 			t.Errorf("%s in a directory that is a file", what)
 		}
 	}
-	must(t, n.store.Withdraw("kube-system", "web"))
+	must(t, n.store.Withdraw(web))
 	n.wantFiles(checkpoint.Altered, checkpoint.Missing)
 	for _, dir := range []string{n.dirs.Assets, n.dirs.Inactive} {
 		must(t, os.Remove(dir))
@@ -179,7 +179,7 @@ func TestImmutableFile(t *testing.T) {
 	n.activate()
 	must(t, os.Truncate(n.active(), 0))
 	setFlags(t, n.active(), 0x10) // FS_IMMUTABLE_FL
-	err := n.store.Activate("kube-system", "web")
+	err := n.store.Activate(web)
 	n.wantNoTemporaryFiles()
 	n.wantFiles(checkpoint.Intact, checkpoint.Altered)
 	setFlags(t, n.active(), 0)
@@ -197,19 +197,19 @@ func TestRemovalAfterAnUnfinishedSave(t *testing.T) {
 	n.mountVolumes()
 	n.restart()
 	n.save("v1")
-	next, err := parse(n.manifest("v2"), n.dirs.Assets)
+	next, err := parse(n.manifest("v2"), false, n.dirs.Assets)
 	must(t, err)
 	must(t, n.store.inAssets(func(root *os.Root) error {
 		a := assetDir{root, next.base()}
 		return newCommit(next, n.snapshot(), a).write(a)
 	}))
 	setFlags(t, n.asset(commitFile), 0x10)
-	if err := n.store.Remove("kube-system", "web"); err == nil {
+	if err := n.store.Remove(web); err == nil {
 		t.Error("removed with a commit that would bring it back")
 	}
 	n.wantFiles(checkpoint.Intact, checkpoint.Missing)
 	setFlags(t, n.asset(commitFile), 0)
-	must(t, n.store.Remove("kube-system", "web"))
+	must(t, n.store.Remove(web))
 	n.restart()
 	n.wantNothingLeft()
 }

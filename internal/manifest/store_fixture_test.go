@@ -16,7 +16,10 @@ import (
 
 const uid = checkpoint.UID("11111111-2222-3333-4444-555555555555")
 
-// volumes are those of the pod kube-system/web.
+// web is the checkpoint of the pod kube-system/web.
+var web = Key{Namespace: "kube-system", Name: "web"}
+
+// volumes are those of that pod.
 var volumes = []Asset{
 	{Volume: "config", Plugin: "kubernetes.io~configmap", Dirs: []string{"mnt/inner"}},
 	{Volume: "token", Plugin: "kubernetes.io~projected"},
@@ -29,8 +32,10 @@ type node struct {
 	dirs    Dirs
 	kubelet string // its --root-dir
 	uid     checkpoint.UID
-	digests map[*revision]string
+	digests map[Key]map[*revision]string
 	store   *Store
+
+	restarts bool // after an error, in the scenario
 }
 
 func newNode(t testing.TB) *node {
@@ -48,7 +53,7 @@ func (n *node) mountVolumes() {
 
 func newNodeIn(t testing.TB, dir string) *node {
 	t.Helper()
-	n := &node{t: t, dir: dir, dirs: dirsIn(dir), kubelet: filepath.Join(dir, "kubelet"), uid: uid, digests: make(map[*revision]string)}
+	n := &node{t: t, dir: dir, dirs: dirsIn(dir), kubelet: filepath.Join(dir, "kubelet"), uid: uid, digests: map[Key]map[*revision]string{web: {}, web.other(): {}}}
 	must(t, os.MkdirAll(n.dirs.Manifests, 0o755))
 	return n
 }
@@ -93,7 +98,10 @@ func (n *node) mount(name, plugin string, files map[string]string) {
 }
 
 // manifest is a checkpoint of the pod kube-system/web with the given image.
-func (n *node) manifest(image string) []byte {
+func (n *node) manifest(image string) []byte { return n.manifestOf(uid, image) }
+
+// manifestOf is the same of the pod with the given UID.
+func (n *node) manifestOf(uid checkpoint.UID, image string) []byte {
 	n.t.Helper()
 	volume := func(name string) corev1.Volume {
 		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
@@ -131,7 +139,7 @@ func (n *node) save(image string) {
 
 func (n *node) activate() {
 	n.t.Helper()
-	must(n.t, n.store.Activate("kube-system", "web"))
+	must(n.t, n.store.Activate(web))
 }
 
 // list is what the store finds of the one checkpoint; zero if there is none.

@@ -26,8 +26,8 @@ type foreign struct {
 
 // Foreign names the files in the static pod directory, as last listed, that declare the same pod as the checkpoint and are
 // not its manifest: somebody else's, or a copy of ours. The kubelet would run now one and now the other.
-func (s *Store) Foreign(namespace, name string) []string {
-	r := s.records[FileName(namespace, name)]
+func (s *Store) Foreign(key Key) []string {
+	r := s.records[key.FileName()]
 	if r == nil {
 		return nil
 	}

@@ -37,13 +37,13 @@ func TestForeignManifests(t *testing.T) {
 
 	n.list()
 	same := []string{"kube-system_web.json.orig", "web.yaml", "web.yaml.bak"}
-	if got := n.store.Foreign("kube-system", "web"); !slices.Equal(got, same) {
+	if got := n.store.Foreign(web); !slices.Equal(got, same) {
 		t.Errorf("foreign: %q, want %q", got, same)
 	}
-	if err := n.store.Activate("kube-system", "web"); err == nil || !strings.Contains(err.Error(), "web.yaml.bak") {
+	if err := n.store.Activate(web); err == nil || !strings.Contains(err.Error(), "web.yaml.bak") {
 		t.Errorf("activated beside a foreign manifest of the same pod: %v", err)
 	}
-	must(t, n.store.Withdraw("kube-system", "web"))
+	must(t, n.store.Withdraw(web))
 	n.restart()
 	if diff := cmp.Diff(before, tree(t, n.dirs.Manifests)); diff != "" {
 		t.Error(diff)
@@ -62,10 +62,10 @@ func TestForeignAtOurName(t *testing.T) {
 	theirs := []byte("apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  namespace: kube-system\n")
 	must(t, os.WriteFile(n.active(), theirs, 0o644))
 	n.wantFiles(checkpoint.Intact, checkpoint.Missing)
-	if err := n.store.Activate("kube-system", "web"); err == nil {
+	if err := n.store.Activate(web); err == nil {
 		t.Error("overwrote somebody else's manifest")
 	}
-	must(t, n.store.Withdraw("kube-system", "web"))
+	must(t, n.store.Withdraw(web))
 	if data, err := os.ReadFile(n.active()); err != nil || string(data) != string(theirs) {
 		t.Errorf("it is %q now (%v)", data, err)
 	}

@@ -91,11 +91,11 @@ func FuzzNames(f *testing.F) {
 			if got.Stored != checkpoint.Intact || got.Digest != Digest(data, snapshot) {
 				t.Errorf("saved, but listed as %+v", got)
 			}
-			namespace, name = got.Namespace, got.Name // JSON keeps no invalid UTF-8
-			must(t, n.store.Activate(namespace, name))
-			must(t, n.store.Withdraw(namespace, name))
-			must(t, n.store.Prune(namespace, name))
-			must(t, n.store.Remove(namespace, name))
+			key := Key{Namespace: got.Namespace, Name: got.Name} // JSON keeps no invalid UTF-8
+			must(t, n.store.Activate(key))
+			must(t, n.store.Withdraw(key))
+			must(t, n.store.Prune(key))
+			must(t, n.store.Remove(key))
 		}
 		n.wantNothingLeft()
 		if diff := cmp.Diff(before, n.outside()); diff != "" {

@@ -19,11 +19,21 @@ type life struct {
 
 // events are what the core and others do, in any order.
 var events = map[string]func(*life) error{
-	"save first":   func(l *life) error { return l.saveRevision(&first) },
-	"save second":  func(l *life) error { return l.saveRevision(&second) },
-	"save rotated": func(l *life) error { return l.saveRevision(&rotated) },
-	"activate":     func(l *life) error { l.active = l.saved != nil; return nil },
-	"withdraw":     func(l *life) error { l.active = false; return l.store.Withdraw("kube-system", "web") },
+	"save first":     func(l *life) error { return l.saveRevision(&first) },
+	"save second":    func(l *life) error { return l.saveRevision(&second) },
+	"save rotated":   func(l *life) error { return l.saveRevision(&rotated) },
+	"save successor": func(l *life) error { return l.saveRevision(&successor) },
+	"save another":   func(l *life) error { return l.saveRevision(&another) },
+	"fall back": func(l *life) error { // for a moment
+		if err := l.store.Withdraw(web); err != nil {
+			return err
+		}
+		_ = l.store.Activate(web.other()) // if there is one, and it is whole
+		return l.store.Withdraw(web.other())
+	},
+	"remove previous": func(l *life) error { return l.store.Remove(web.other()) },
+	"activate":        func(l *life) error { l.active = l.saved != nil; return nil },
+	"withdraw":        func(l *life) error { l.active = false; return l.store.Withdraw(web) },
 	"remove": func(l *life) error {
 		if l.active || l.saved == nil {
 			return nil
@@ -32,9 +42,9 @@ var events = map[string]func(*life) error{
 			return err
 		}
 		l.saved = nil
-		return l.store.Remove("kube-system", "web")
+		return l.store.Remove(web)
 	},
-	"prune":             func(l *life) error { _ = l.store.Prune("kube-system", "web"); return nil },
+	"prune":             func(l *life) error { _ = l.store.Prune(web); return nil },
 	"restart":           func(l *life) error { l.restart(); return nil },
 	"lose active":       func(l *life) error { return ignoreMissing(os.Remove(l.node.active())) },
 	"lose stored":       func(l *life) error { return ignoreMissing(os.Remove(l.stored())) },
@@ -65,7 +75,7 @@ func (l *life) saveRevision(r *revision) error {
 		return err
 	}
 	l.saved = r
-	return l.store.Save(l.manifest(r.image), snapshot)
+	return l.store.Save(l.manifestOf(r.uid, r.image), snapshot)
 }
 
 // heal does what the core asks for until it asks for nothing, as internal/checkpoint.Plan would with a living parent.
@@ -75,17 +85,23 @@ func (l *life) heal() error {
 		if err != nil {
 			return err
 		}
-		wanted := step{after: l.saved, active: l.active}
-		if l.isAfter(wanted, disk.Checkpoints) {
+		present := disk.Checkpoints
+		if len(present) > 0 && present[0].Previous {
+			if err := l.store.Restore(web.other()); err != nil {
+				return err
+			}
+			present = present[1:]
+		}
+		if l.isIn(diskState{present: l.saved, active: l.active}, present) {
 			return nil
 		}
 		if l.saved == nil {
-			err = l.store.Remove("kube-system", "web")
+			err = l.store.Remove(web)
 		} else {
 			err = l.saveRevision(l.saved)
 		}
 		if err == nil && l.active {
-			err = l.store.Activate("kube-system", "web")
+			err = l.store.Activate(web)
 		}
 		if err != nil {
 			return err
@@ -128,8 +144,7 @@ func TestLives(t *testing.T) {
 			}
 		}
 		must(t, l.heal())
-		must(t, l.store.Withdraw("kube-system", "web"))
-		must(t, l.store.Remove("kube-system", "web"))
+		l.removeAll()
 		l.restart()
 		if diff := cmp.Diff(before, tree(t, foreign)) + cmp.Diff(outside, l.outside()); diff != "" {
 			t.Fatalf("seed %d: %s\n%q", seed, diff, happened)

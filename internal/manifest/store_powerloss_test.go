@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -55,14 +56,11 @@ func (n *node) wantRecovery(root *inode, l loss, at int) {
 	}
 	if at >= 0 {
 		now = scenario()[at]
-		n.wantOneOf([]step{before, now}, "after the restart")
+		n.wantOneOf(between(before, now), "after the restart")
 		must(t, now.do(n))
 	}
-	n.wantOneOf([]step{now}, "when the step was done again")
-	if now.after != nil {
-		must(t, n.store.Withdraw("kube-system", "web"))
-		must(t, n.store.Remove("kube-system", "web"))
-	}
+	n.wantOneOf([]diskState{now.diskState}, "when the step was done again")
+	n.removeAll()
 	n.wantNothingLeft()
 }
 
@@ -70,17 +68,20 @@ func (n *node) wantRecovery(root *inode, l loss, at int) {
 // volume of it is there and shows all of its content.
 func (n *node) wantVolumesOfActive() {
 	n.t.Helper()
-	if _, err := os.Stat(n.active()); err != nil {
-		return
-	}
-	for _, volume := range []string{"config", "token"} {
-		names, err := os.ReadDir(n.asset(volume + "/..data"))
-		if err != nil || len(names) == 0 {
-			n.t.Fatalf("the active checkpoint's volume %s holds %v (%v)", volume, names, err)
+	for _, key := range []Key{web, web.other()} {
+		if _, err := os.Stat(filepath.Join(n.dirs.Manifests, key.FileName())); err != nil {
+			continue
 		}
-		for _, name := range names {
-			if _, err := os.Stat(n.asset(volume + "/" + name.Name())); err != nil {
-				n.t.Fatalf("the active checkpoint's volume %s does not show all of its content: %v", volume, err)
+		for _, volume := range []string{"config", "token"} {
+			dir := filepath.Join(n.dirs.Assets, key.base(), volume)
+			names, err := os.ReadDir(filepath.Join(dir, dataLink))
+			if err != nil || len(names) == 0 {
+				n.t.Fatalf("the active checkpoint's volume %s holds %v (%v)", dir, names, err)
+			}
+			for _, name := range names {
+				if _, err := os.Stat(filepath.Join(dir, name.Name())); err != nil {
+					n.t.Fatalf("the active checkpoint's volume %s does not show all of its content: %v", dir, err)
+				}
 			}
 		}
 	}

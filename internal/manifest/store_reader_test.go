@@ -115,7 +115,7 @@ func TestKubeletReadsDuringActivations(t *testing.T) {
 	}, func() {
 		for range 2000 {
 			n.activate()
-			must(t, n.store.Withdraw("kube-system", "web"))
+			must(t, n.store.Withdraw(web))
 		}
 	})
 	if len(seen) != 2 || seen[""] < 10 || seen["v1"] < 10 {

@@ -39,7 +39,7 @@ type sight struct {
 }
 
 // parse makes a record of a manifest of ours, with a nonce or without.
-func parse(data []byte, assetsDir string) (*record, error) {
+func parse(data []byte, previous bool, assetsDir string) (*record, error) {
 	manifest, _ := withoutNonce(data)
 	var pod corev1.Pod
 	if err := json.Unmarshal(manifest, &pod); err != nil {
@@ -61,10 +61,11 @@ func parse(data []byte, assetsDir string) (*record, error) {
 			Handover:   HandoverOf(&pod),
 			HostPorts:  TakesHostPorts(&pod),
 			Ports:      HostPorts(&pod),
+			Previous:   previous,
 			Manifest:   ManifestDigest(manifest),
 		},
 	}
-	if !isComponent(r.name()) || !mayBeOurs(r.name()) {
+	if !isComponent(r.name()) || !mayBeOurs(r.name()) || strings.Contains(pod.Namespace+parent, "_") {
 		return nil, fmt.Errorf("%q can't be the name of its file", r.name())
 	}
 	for _, v := range pod.Spec.Volumes {
@@ -75,18 +76,20 @@ func parse(data []byte, assetsDir string) (*record, error) {
 	return r, nil
 }
 
-func (r *record) name() string { return FileName(r.checkpoint.Namespace, r.checkpoint.Name) }
-func (r *record) base() string { return strings.TrimSuffix(r.name(), ".json") }
-
-// mayBeOurs says whether a file name is one that FileName gives.
-func mayBeOurs(name string) bool {
-	return strings.HasSuffix(name, ".json") && strings.Contains(name, "_") && !strings.HasPrefix(name, ".")
+func (r *record) key() Key {
+	return Key{r.checkpoint.Namespace, r.checkpoint.Name, r.checkpoint.Previous}
 }
+
+func (r *record) name() string { return r.key().FileName() }
+func (r *record) base() string { return r.key().base() }
 
 // lookStored compares the stored manifest with the one that is remembered.
 func (r *record) lookStored(inactive *os.Root) (err error) {
 	r.stored, err = r.sight(inactive, r.stored, true)
-	r.checkpoint.Stored = r.stored.file
+	r.checkpoint.Stored, r.checkpoint.SavedAt = r.stored.file, time.Time{}
+	if r.stored.file == checkpoint.Intact {
+		r.checkpoint.SavedAt = time.Unix(r.stored.stamp.mtime.Unix())
+	}
 	return err
 }
 

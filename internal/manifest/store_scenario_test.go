@@ -13,29 +13,43 @@ import (
 )
 
 // The tests of crashes run one process through the life of a checkpoint, under strace. scenarioDir, in its environment,
-// is the node's directory.
-const scenarioDir = "CHECKPOINTER_TEST_SCENARIO_DIR"
+// is the node's directory; scenarioRestart has it start anew after an error.
+const (
+	scenarioDir     = "CHECKPOINTER_TEST_SCENARIO_DIR"
+	scenarioRestart = "CHECKPOINTER_TEST_SCENARIO_RESTART"
+)
 
-// revision is a version of the parent pod: its volumes, below its UID, and its image.
+// revision is a version of the parent pod: its volumes, below the UID dir, its image, and its own UID.
 type revision struct {
-	uid    checkpoint.UID
+	dir    checkpoint.UID
 	image  string
 	config map[string]string
 	token  string
+	uid    checkpoint.UID
 }
 
 var (
-	first   = revision{"uid-1", "v1", map[string]string{"a.conf": "one", "sub/b.conf": "two"}, "secret"}
-	second  = revision{"uid-2", "v2", map[string]string{"a.conf": "changed", "c.conf": "three"}, "other"}
-	rotated = revision{"uid-3", "v2", map[string]string{"a.conf": "rotated", "d.conf": "four"}, "other"}
+	first     = revision{"dir-1", "v1", map[string]string{"a.conf": "one", "sub/b.conf": "two"}, "secret", uid}
+	second    = revision{"dir-2", "v2", map[string]string{"a.conf": "changed", "c.conf": "three"}, "other", uid}
+	rotated   = revision{"dir-3", "v2", map[string]string{"a.conf": "rotated", "d.conf": "four"}, "other", uid}
+	successor = revision{"dir-4", "v3", map[string]string{"a.conf": "of a successor"}, "third", "uid-of-a-successor"}
+	another   = revision{"dir-5", "v3", map[string]string{"a.conf": "of another"}, "third", "uid-of-another"}
 )
 
-// step is one operation, and the checkpoint that it leaves: its revision, and whether it is active; nil: none.
+// step is one operation, and what it leaves.
 type step struct {
-	name   string
-	do     func(n *node) error
-	after  *revision
-	active bool
+	name string
+	do   func(n *node) error
+	diskState
+}
+
+// diskState is what there is of a pod: its checkpoint and the generation before, each with its revision, nil if there is
+// none, and whether it is active.
+type diskState struct {
+	present  *revision
+	active   bool
+	previous *revision
+	fallback bool
 }
 
 func scenario() []step {
@@ -45,31 +59,39 @@ func scenario() []step {
 			if err != nil {
 				return err
 			}
-			return n.store.Save(n.manifest(r.image), snapshot)
+			return n.store.Save(n.manifestOf(r.uid, r.image), snapshot)
 		}
 	}
-	activate := func(n *node) error { return n.store.Activate("kube-system", "web") }
-	withdraw := func(n *node) error { return n.store.Withdraw("kube-system", "web") }
-	prune := func(n *node) error { return n.store.Prune("kube-system", "web") }
-	remove := func(n *node) error { return n.store.Remove("kube-system", "web") }
+	activate := func(n *node) error { return n.store.Activate(web) }
+	withdraw := func(n *node) error { return n.store.Withdraw(web) }
+	prune := func(n *node) error { return n.store.Prune(web) }
+	remove := func(n *node) error { return n.store.Remove(web) }
+	fallBack := func(n *node) error { return n.store.Retry(web.other()) }
+	withdrawPrevious := func(n *node) error { return n.store.Withdraw(web.other()) }
+	removePrevious := func(n *node) error { return n.store.Remove(web.other()) }
 	return []step{
-		{"first save", save(first), &first, false},
-		{"activation", activate, &first, true},
-		{"withdrawal", withdraw, &first, false},
-		{"save of another revision", save(second), &second, false},
-		{"second activation", activate, &second, true},
-		{"rotation while active", save(rotated), &rotated, true},
-		{"second withdrawal", withdraw, &rotated, false},
-		{"prune", prune, &rotated, false},
-		{"removal", remove, nil, false},
+		{"first save", save(first), diskState{present: &first}},
+		{"activation", activate, diskState{present: &first, active: true}},
+		{"withdrawal", withdraw, diskState{present: &first}},
+		{"save of another revision", save(second), diskState{present: &second}},
+		{"second activation", activate, diskState{present: &second, active: true}},
+		{"rotation while active", save(rotated), diskState{present: &rotated, active: true}},
+		{"second withdrawal", withdraw, diskState{present: &rotated}},
+		{"prune", prune, diskState{present: &rotated}},
+		{"save of a successor", save(successor), diskState{present: &successor, previous: &rotated}},
+		{"retry of the one before", fallBack, diskState{present: &successor, previous: &rotated, fallback: true}},
+		{"withdrawal of the one before", withdrawPrevious, diskState{present: &successor, previous: &rotated}},
+		{"save of another successor", save(another), diskState{present: &another, previous: &successor}},
+		{"removal of the one before", removePrevious, diskState{present: &another}},
+		{"removal", remove, diskState{}},
 	}
 }
 
 func newScenario(t testing.TB, dir string) *node {
 	t.Helper()
 	n := newNodeIn(t, dir)
-	for _, r := range []revision{first, second, rotated} {
-		n.uid = r.uid
+	for _, r := range []revision{first, second, rotated, successor, another} {
+		n.uid = r.dir
 		n.mount("config", "kubernetes.io~configmap", r.config)
 		n.mount("token", "kubernetes.io~projected", map[string]string{"token": r.token})
 	}
@@ -77,18 +99,24 @@ func newScenario(t testing.TB, dir string) *node {
 }
 
 func (n *node) read(r revision) (*Snapshot, error) {
-	return n.store.Snapshot(n.kubelet, r.uid, volumes)
+	return n.store.Snapshot(n.kubelet, r.dir, volumes)
 }
 
-// digest is what the store finds of a revision once it is saved.
-func (n *node) digest(r *revision) string {
+// digest is what the store finds of a revision once it is saved, and is the present one or the one before.
+func (n *node) digest(key Key, r *revision) string {
 	n.t.Helper()
-	if n.digests[r] == "" {
+	if n.digests[key][r] == "" {
 		snapshot, err := n.read(*r)
 		must(n.t, err)
-		n.digests[r] = Digest(n.manifest(r.image), snapshot)
+		record, err := parse(n.manifestOf(r.uid, r.image), false, n.dirs.Assets)
+		must(n.t, err)
+		if key.Previous {
+			record, err = record.asPrevious(n.dirs.Assets)
+			must(n.t, err)
+		}
+		n.digests[key][r] = Digest(record.manifest, snapshot)
 	}
-	return n.digests[r]
+	return n.digests[key][r]
 }
 
 // TestScenarioProcess is that process. What fails is tried again once, as the agent does. The removal of a path
@@ -101,8 +129,10 @@ func TestScenarioProcess(t *testing.T) {
 	runtime.LockOSThread() // strace counts the calls of each thread
 	n := newNodeIn(t, dir)
 	for _, s := range scenario() {
-		if s.after != nil {
-			n.digest(s.after)
+		for key, r := range map[Key]*revision{web: s.present, web.other(): s.previous} {
+			if r != nil {
+				n.digest(key, r)
+			}
 		}
 	}
 	_ = os.Remove("/step/start")
@@ -115,16 +145,15 @@ func TestScenarioProcess(t *testing.T) {
 		_ = os.Remove("/step/" + now.name)
 		n.twice(func() error {
 			err := now.do(n)
-			if err != nil {
-				after := *n
-				after.restart()
-				after.wantOneOf([]step{before, now}, "after an error")
+			if err != nil && os.Getenv(scenarioRestart) != "" {
+				n.restart()
+				n.wantOneOf(between(before, now), "after an error")
 			}
 			return err
 		})
 		n.twice(func() error {
 			disk, err := n.store.List()
-			if err == nil && !n.isAfter(now, disk.Checkpoints) {
+			if err == nil && !n.isIn(now.diskState, disk.Checkpoints) {
 				err = fmt.Errorf("listed after %s: %+v", now.name, disk)
 			}
 			return err
@@ -143,26 +172,58 @@ func (n *node) twice(do func() error) {
 	}
 }
 
-// wantOneOf checks that what is on disk is what one of the steps leaves.
-func (n *node) wantOneOf(allowed []step, when string) {
+// between are the states that may be found when a step was interrupted. One generation becomes the one before before the
+// next one takes its place.
+func between(before, now step) []diskState {
+	all := []diskState{before.diskState, now.diskState}
+	if now.previous != nil && now.previous == before.present {
+		kept := before.diskState
+		kept.previous = now.previous
+		all = append(all, kept)
+	}
+	return all
+}
+
+// wantOneOf checks that what is on disk is one of the states.
+func (n *node) wantOneOf(allowed []diskState, when string) {
 	n.t.Helper()
 	disk, err := n.store.List()
 	must(n.t, err)
-	if !slices.ContainsFunc(allowed, func(s step) bool { return n.isAfter(s, disk.Checkpoints) }) {
+	if !slices.ContainsFunc(allowed, func(s diskState) bool { return n.isIn(s, disk.Checkpoints) }) {
 		n.t.Fatalf("%s: the disk is in none of the allowed states: %+v", when, disk)
 	}
 }
 
-func (n *node) isAfter(s step, got []checkpoint.Checkpoint) bool {
+func (n *node) isIn(s diskState, got []checkpoint.Checkpoint) bool {
 	n.t.Helper()
-	if s.after == nil {
+	if s.previous != nil {
+		if len(got) == 0 || !got[0].Previous || !n.isRevision(got[0], s.previous, s.fallback) {
+			return false
+		}
+		got = got[1:]
+	}
+	if s.present == nil {
 		return len(got) == 0
 	}
-	active := checkpoint.Missing
-	if s.active {
-		active = checkpoint.Intact
+	return len(got) == 1 && !got[0].Previous && n.isRevision(got[0], s.present, s.active)
+}
+
+func (n *node) isRevision(c checkpoint.Checkpoint, r *revision, active bool) bool {
+	n.t.Helper()
+	want := checkpoint.Missing
+	if active {
+		want = checkpoint.Intact
 	}
-	return len(got) == 1 && got[0].Digest == n.digest(s.after) && got[0].Stored == checkpoint.Intact && got[0].Active == active
+	return c.Digest == n.digest(Key{c.Namespace, c.Name, c.Previous}, r) && c.Stored == checkpoint.Intact && c.Active == want
+}
+
+// removeAll ends a checkpoint's life, whatever state it is in.
+func (n *node) removeAll() {
+	n.t.Helper()
+	for _, key := range []Key{web, web.other()} {
+		must(n.t, n.store.Withdraw(key))
+		must(n.t, n.store.Remove(key))
+	}
 }
 
 // runScenario runs the process under strace and returns its output.
@@ -173,6 +234,9 @@ func runScenario(t testing.TB, n *node, straceArgs ...string) (output []byte, er
 	}
 	cmd := exec.Command("strace", append(append([]string{"-f"}, straceArgs...), os.Args[0], "-test.run=^TestScenarioProcess$", "-test.v")...)
 	cmd.Env = append(os.Environ(), scenarioDir+"="+n.dir, "GOMAXPROCS=1", "GOGC=off")
+	if n.restarts {
+		cmd.Env = append(cmd.Env, scenarioRestart+"=true")
+	}
 	output, err = cmd.CombinedOutput()
 	if bytes.Contains(output, []byte("PTRACE_TRACEME")) || bytes.Contains(output, []byte("ptrace(")) {
 		needOrSkip(t, "the right to trace processes")

@@ -19,7 +19,7 @@ func TestSaveAndActivate(t *testing.T) {
 	n.save("v1")
 	want := checkpoint.Checkpoint{
 		Namespace: "kube-system", Name: "web", Lineage: "kube-system/Pod/web", ParentUID: uid, Containers: []string{"web"},
-		Manifest: ManifestDigest(n.manifest("v1")), Digest: Digest(n.manifest("v1"), n.snapshot()), Stored: checkpoint.Intact,
+		SavedAt: n.list().SavedAt, Manifest: ManifestDigest(n.manifest("v1")), Digest: Digest(n.manifest("v1"), n.snapshot()), Stored: checkpoint.Intact,
 	}
 	if diff := cmp.Diff(want, n.list()); diff != "" {
 		t.Error(diff)
@@ -33,8 +33,8 @@ func TestSaveAndActivate(t *testing.T) {
 	if diff := cmp.Diff(want, n.list()); diff != "" {
 		t.Error("after a restart:", diff)
 	}
-	must(t, n.store.Withdraw("kube-system", "web"))
-	must(t, n.store.Withdraw("kube-system", "web"))
+	must(t, n.store.Withdraw(web))
+	must(t, n.store.Withdraw(web))
 	n.wantFiles(checkpoint.Intact, checkpoint.Missing)
 }
 
@@ -42,12 +42,12 @@ func TestNothingOfOursIsLeftAfterRemove(t *testing.T) {
 	n := newNode(t)
 	n.save("v1")
 	n.activate()
-	if err := n.store.Remove("kube-system", "web"); err == nil {
+	if err := n.store.Remove(web); err == nil {
 		t.Fatal("removed the assets of a manifest that the kubelet has")
 	}
-	must(t, n.store.Withdraw("kube-system", "web"))
-	must(t, n.store.Remove("kube-system", "web"))
-	must(t, n.store.Remove("kube-system", "web"))
+	must(t, n.store.Withdraw(web))
+	must(t, n.store.Remove(web))
+	must(t, n.store.Remove(web))
 	for _, dir := range []string{n.dirs.Manifests, n.dirs.Inactive, n.dirs.Assets} {
 		if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
 			t.Errorf("%s still holds %v (%v)", dir, names, err)
@@ -79,8 +79,8 @@ func TestWhatIsSoAlreadyIsNotWritten(t *testing.T) {
 	before := tree(t, n.dir)
 	n.save("v1")
 	n.activate()
-	must(t, n.store.Restore("kube-system", "web"))
-	must(t, n.store.Prune("kube-system", "web"))
+	must(t, n.store.Restore(web))
+	must(t, n.store.Prune(web))
 	n.restart()
 	n.save("v1")
 	if diff := cmp.Diff(before, tree(t, n.dir)); diff != "" {
@@ -94,7 +94,7 @@ func TestInactiveDirectoryLost(t *testing.T) {
 	n.activate()
 	must(t, os.RemoveAll(n.dirs.Inactive))
 	n.wantFiles(checkpoint.Missing, checkpoint.Intact)
-	must(t, n.store.Restore("kube-system", "web"))
+	must(t, n.store.Restore(web))
 	n.wantFiles(checkpoint.Intact, checkpoint.Intact)
 }
 
@@ -105,7 +105,7 @@ func TestStaticPodDirectoryMissing(t *testing.T) {
 	if disk, err := n.store.List(); err == nil || disk.Known {
 		t.Errorf("listed %+v without a static pod directory", disk)
 	}
-	if err := n.store.Activate("kube-system", "web"); err == nil {
+	if err := n.store.Activate(web); err == nil {
 		t.Error("activated without a static pod directory")
 	}
 	_, err := OpenStore(n.dirs)

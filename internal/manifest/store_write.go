@@ -13,14 +13,18 @@ import (
 
 // Save makes manifest and its assets the stored checkpoint: the assets first, durably, so that no manifest is ever there
 // without them. What is so already is not written. While the checkpoint is active, its containers see new assets as they
-// would see a change of the volume. A predecessor's checkpoint of the same parent is removed.
+// would see a change of the volume. The checkpoint of another pod of the same name becomes the generation before. A
+// predecessor's checkpoint of the same parent is removed.
 func (s *Store) Save(manifest []byte, snapshot *Snapshot) error {
-	r, err := parse(manifest, s.dirs.Assets)
+	r, err := parse(manifest, false, s.dirs.Assets)
 	if err != nil {
 		return err
 	}
 	if names := r.differences(snapshot); len(names) > 0 {
 		return fmt.Errorf("the manifest and the snapshot disagree about the volumes %q", names)
+	}
+	if err := s.keepPrevious(r); err != nil {
+		return fmt.Errorf("keep the generation before: %w", err)
 	}
 	if err := s.save(r, snapshot); err != nil {
 		return err
@@ -86,8 +90,8 @@ func (r *record) differences(snapshot *Snapshot) (names []string) {
 }
 
 // Restore puts the stored manifest back from memory.
-func (s *Store) Restore(namespace, name string) error {
-	r, err := s.find(namespace, name)
+func (s *Store) Restore(key Key) error {
+	r, err := s.find(key)
 	if err != nil {
 		return err
 	}
@@ -96,20 +100,20 @@ func (s *Store) Restore(namespace, name string) error {
 
 // Activate puts the stored manifest before the kubelet. It does not while an asset is missing, nor beside somebody else's
 // manifest of the same pod.
-func (s *Store) Activate(namespace, name string) error {
-	return s.activate(namespace, name, func(r *record, dir *os.Root) error { return r.write(dir, r.nonce) })
+func (s *Store) Activate(key Key) error {
+	return s.activate(key, func(r *record, dir *os.Root) error { return r.write(dir, r.nonce) })
 }
 
 // Retry activates with another nonce: the kubelet does not try again a static pod that it rejected, until it is another.
-func (s *Store) Retry(namespace, name string) error {
-	return s.activate(namespace, name, func(r *record, dir *os.Root) error {
+func (s *Store) Retry(key Key) error {
+	return s.activate(key, func(r *record, dir *os.Root) error {
 		r.nonce++
 		return replaceFile(dir, r.name(), withNonce(r.manifest, r.nonce))
 	})
 }
 
-func (s *Store) activate(namespace, name string, write func(*record, *os.Root) error) error {
-	r, err := s.find(namespace, name)
+func (s *Store) activate(key Key, write func(*record, *os.Root) error) error {
+	r, err := s.find(key)
 	if err != nil {
 		return err
 	}
@@ -130,8 +134,13 @@ func (s *Store) activate(namespace, name string, write func(*record, *os.Root) e
 		if err := errors.Join(r.lookActive(dir), s.lookForeign(dir)); err != nil {
 			return err
 		}
-		if files := s.Foreign(namespace, name); len(files) > 0 {
+		if files := s.Foreign(key); len(files) > 0 {
 			return fmt.Errorf("the static pod directory has a manifest of the same pod that is not ours: %q", files)
+		}
+		if other := s.records[key.other().FileName()]; other != nil {
+			if err := other.lookActive(dir); err != nil || other.active.file != checkpoint.Missing {
+				return errors.Join(err, errors.New("the kubelet still has the manifest of the pod's other generation"))
+			}
 		}
 		if err := write(r, dir); err != nil {
 			return err
@@ -142,8 +151,8 @@ func (s *Store) activate(namespace, name string, write func(*record, *os.Root) e
 }
 
 // Withdraw takes the manifest from the kubelet. The stored one stays.
-func (s *Store) Withdraw(namespace, name string) error {
-	r, err := s.find(namespace, name)
+func (s *Store) Withdraw(key Key) error {
+	r, err := s.find(key)
 	if err != nil {
 		return nil // then there is none
 	}
@@ -160,8 +169,8 @@ func (s *Store) Withdraw(namespace, name string) error {
 }
 
 // Remove removes the stored manifest and then the assets. It does not while the kubelet has the manifest.
-func (s *Store) Remove(namespace, name string) error {
-	r, err := s.find(namespace, name)
+func (s *Store) Remove(key Key) error {
+	r, err := s.find(key)
 	if err != nil {
 		return nil // removed already
 	}
@@ -204,8 +213,8 @@ func (s *Store) Leave() error {
 }
 
 // Prune removes assets that only a running sandbox may need. Call it when the checkpoint has none.
-func (s *Store) Prune(namespace, name string) error {
-	r, err := s.find(namespace, name)
+func (s *Store) Prune(key Key) error {
+	r, err := s.find(key)
 	if err != nil {
 		return err
 	}
@@ -216,8 +225,8 @@ func (s *Store) Prune(namespace, name string) error {
 	})
 }
 
-func (s *Store) find(namespace, name string) (*record, error) {
-	if r := s.records[FileName(namespace, name)]; r != nil {
+func (s *Store) find(key Key) (*record, error) {
+	if r := s.records[key.FileName()]; r != nil {
 		return r, nil
 	}
 	return nil, errors.New("there is no such checkpoint")

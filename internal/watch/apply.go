@@ -40,7 +40,11 @@ func nameOf(a checkpoint.Action) string {
 	if a.Kind == checkpoint.Mark {
 		return a.Kind.String() + " of " + string(a.Lineage)
 	}
-	return a.Kind.String() + " of " + manifest.FileName(a.Namespace, a.Name)
+	return a.Kind.String() + " of " + keyOf(a).FileName()
+}
+
+func keyOf(a checkpoint.Action) manifest.Key {
+	return manifest.Key{Namespace: a.Namespace, Name: a.Name, Previous: a.Previous}
 }
 
 // levelOf is the level for what is news, and debug for what was said already.
@@ -59,21 +63,21 @@ func (l *Loop) do(ctx context.Context, a checkpoint.Action) (onDisk bool, err er
 	case checkpoint.Save:
 		return true, l.save(a)
 	case checkpoint.Restore:
-		return true, l.Store.Restore(a.Namespace, a.Name)
+		return true, l.Store.Restore(keyOf(a))
 	case checkpoint.Activate:
-		return true, l.Store.Activate(a.Namespace, a.Name)
+		return true, l.Store.Activate(keyOf(a))
 	case checkpoint.Retry:
-		return true, l.Store.Retry(a.Namespace, a.Name)
+		return true, l.Store.Retry(keyOf(a))
 	case checkpoint.Withdraw:
-		return true, l.Store.Withdraw(a.Namespace, a.Name)
+		return true, l.Store.Withdraw(keyOf(a))
 	case checkpoint.Remove:
-		if err := l.Store.Remove(a.Namespace, a.Name); err != nil || a.Lineage != l.Policy.Self || a.Reason != checkpoint.ReasonRemovalConfirmed {
+		if err := l.Store.Remove(keyOf(a)); err != nil || a.Lineage != l.Policy.Self || a.Reason != checkpoint.ReasonRemovalConfirmed {
 			return true, err
 		}
 		l.done = "no longer wanted on this node: every checkpoint is removed, and our own at last"
 		return true, errors.Join(l.Store.Leave(), l.reporter.leave())
 	case checkpoint.Prune:
-		return true, l.Store.Prune(a.Namespace, a.Name)
+		return true, l.Store.Prune(keyOf(a))
 	case checkpoint.Confirm:
 		l.confirm(ctx, a.Lineage)
 		return false, nil

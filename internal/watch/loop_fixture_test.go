@@ -172,11 +172,11 @@ func (n *node) pass(d time.Duration) (plans int) {
 }
 
 func (n *node) active(pod *corev1.Pod) string {
-	return filepath.Join(n.dirs.Manifests, manifest.FileName(pod.Namespace, pod.Name))
+	return filepath.Join(n.dirs.Manifests, manifest.Key{Namespace: pod.Namespace, Name: pod.Name}.FileName())
 }
 
 func (n *node) stored(pod *corev1.Pod) string {
-	return filepath.Join(n.dirs.Inactive, manifest.FileName(pod.Namespace, pod.Name))
+	return filepath.Join(n.dirs.Inactive, manifest.Key{Namespace: pod.Namespace, Name: pod.Name}.FileName())
 }
 
 func (n *node) wantFile(path string) {
