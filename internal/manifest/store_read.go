@@ -31,8 +31,8 @@ func (s *Store) openOurs(path string) (*os.Root, error) {
 }
 
 // Pod is the pod that a checkpoint declares, as last listed; false if there is no such checkpoint.
-func (s *Store) Pod(namespace, name string) (*corev1.Pod, bool) {
-	r := s.records[FileName(namespace, name)]
+func (s *Store) Pod(key Key) (*corev1.Pod, bool) {
+	r := s.records[key.FileName()]
 	if r == nil {
 		return nil, false
 	}
@@ -41,8 +41,8 @@ func (s *Store) Pod(namespace, name string) (*corev1.Pod, bool) {
 }
 
 // MissingAssets names the volumes that a checkpoint mounts and that are not whole on disk.
-func (s *Store) MissingAssets(namespace, name string) (volumes []string, err error) {
-	r, err := s.find(namespace, name)
+func (s *Store) MissingAssets(key Key) (volumes []string, err error) {
+	r, err := s.find(key)
 	if err != nil {
 		return nil, err
 	}
