@@ -67,6 +67,10 @@ e2e: build ## End-to-end tests on a real kubelet, containerd and API server (roo
 e2e-all: ## The same, with 50 power cuts in the middle of saves
 	@POWER_CUTS=50 $(MAKE) e2e
 
+.PHONY: chaos
+chaos: build ## Break a real node in random ways: CHAOS_MINUTES=60, CHAOS_SEED= to repeat a story (root, Linux)
+	@cd e2e && CHAOS_MINUTES=$${CHAOS_MINUTES:-60} go test -count=1 -timeout 24h -v -run 'TestChaos$$' .
+
 .PHONY: bench
 bench: ## Benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
