@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -19,10 +20,24 @@ type Handed struct {
 	KickedAt time.Time
 }
 
+// taker is the pod that has come furthest in taking over from an active checkpoint; nil if none has begun to.
+func (v *view) taker(marks Marks) (taker *Parent) {
+	for i := range v.parents {
+		p := &v.parents[i]
+		if p.Deleting || p.Phase != PodLive || !v.taken(p) {
+			continue
+		}
+		if taker == nil || cmp.Or(promise(p, marks)-promise(taker, marks), int(v.progress(p))-int(v.progress(taker))) > 0 {
+			taker = p
+		}
+	}
+	return taker
+}
+
 // handOver withdraws the active checkpoint.
 func (s *step) handOver() {
 	if s.next.Reason == ReasonParentCreated {
-		s.next.Handed = Handed{UID: s.parent.UID, At: s.Now}
+		s.next.Handed = Handed{UID: s.taker(s.next.Marks).UID, At: s.Now}
 		s.due(s.Now.Add(s.policy.HandoverTimeout))
 	}
 	s.next.Phase = Leaving
@@ -38,16 +53,19 @@ func (s *step) handOver() {
 // keepApart stops the parent's sandbox for as long as anything of a checkpoint runs that must not run beside it. The
 // kubelet makes another one at once.
 func (s *step) keepApart(c *Checkpoint) {
-	if c.Handover != HandoverExclusive || s.parent == nil || s.Runtime == RuntimeUnknown || s.stopped(c) {
+	if c.Handover != HandoverExclusive || s.Runtime == RuntimeUnknown || s.stopped(c) {
 		return
 	}
 	s.next.StoppedAt = s.prev.StoppedAt
-	sandbox := s.sandbox(s.parent.UID)
-	if sandbox == nil || !s.due(s.prev.StoppedAt.Add(apart)) {
+	if !s.anySandbox() || !s.due(s.prev.StoppedAt.Add(apart)) {
 		return
 	}
 	s.next.StoppedAt = s.Now
-	s.emit(Action{Kind: StopSandbox, Sandbox: sandbox.ID, Reason: ReasonParentAppeared}, c)
+	for _, uid := range s.uids() {
+		if sandbox := s.sandbox(uid); sandbox != nil {
+			s.emit(Action{Kind: StopSandbox, Sandbox: sandbox.ID, Reason: ReasonParentAppeared}, c)
+		}
+	}
 }
 
 // kick has the kubelet start the parent again at once whose container failed because the checkpoint still held its port:

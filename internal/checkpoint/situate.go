@@ -1,26 +1,43 @@
 package checkpoint
 
-// situate reduces what is known to what decides over a stored checkpoint, or an active one.
-func (s *step) situate(active bool) Situation {
-	t := Situation{API: s.apiWord(), Kubelet: s.kubeletWord(), Runtime: s.Runtime, Parent: s.parentWord(active)}
-	if active {
-		if s.parent != nil {
-			t.Running, t.Handover = s.running(s.parent.UID), s.parent.Handover
-		}
-		if t.Running == RunsUp && s.ready(s.parent) {
-			t.Running = RunsReady
-		}
-		t.Port = portWord(s.outranked())
-	} else {
-		for _, uid := range s.uids() {
-			t.Running = max(t.Running, s.running(uid))
-		}
-		t.Handover = s.current.Handover
-		t.Port = portWord(s.contested())
+// situate reduces what is known to what decides over a stored checkpoint: whatever runs of its lineage.
+func (s *step) situate() Situation {
+	t := Situation{
+		API: s.apiWord(), Kubelet: s.kubeletWord(), Runtime: s.Runtime, Parent: s.parentWord(), Handover: s.current.Handover,
+		Port: portWord(s.contested()),
 	}
-	t.Trouble = s.trouble(active)
+	if s.anyManaged() {
+		t.Parent = ParentManaged
+	}
+	for _, uid := range s.uids() {
+		t.Running = max(t.Running, s.running(uid))
+	}
+	switch {
+	case s.stuck(s.parent):
+		t.Trouble = ParentStuck
+	case s.next.Downtime.lasts(s.policy.StuckAfter):
+		t.Trouble = ParentNotBegun
+	}
 	return t
 }
+
+// situateActive reduces what is known to what decides over an active checkpoint: the pod that takes over from it.
+func (s *step) situateActive() Situation {
+	t := Situation{API: s.apiWord(), Kubelet: s.kubeletWord(), Runtime: s.Runtime, Parent: s.parentWord(), Port: portWord(s.outranked())}
+	taker := s.taker(s.next.Marks)
+	if taker != nil {
+		t.Parent, t.Running, t.Handover = ParentManaged, s.progress(taker), taker.Handover
+	}
+	switch {
+	case s.stuck(taker):
+		t.Trouble = ParentStuck
+	case s.next.Downtime.lasts(s.policy.StuckAfter):
+		t.Trouble = CheckpointStuck
+	}
+	return t
+}
+
+func (s *step) stuck(p *Parent) bool { return p != nil && p.UID == s.next.Marks.Stuck }
 
 func (v *view) apiWord() APIWord {
 	switch {
@@ -48,12 +65,9 @@ func (v *view) kubeletWord() KubeletWord {
 	}
 }
 
-// parentWord is, to an active checkpoint, about the one pod that is to take over; to a stored one, about any of them.
-func (v *view) parentWord(active bool) ParentWord {
-	p := v.parent
-	switch {
-	case active && p != nil && p.Phase == PodLive && v.taken(p), !active && v.anyManaged():
-		return ParentManaged
+// parentWord is what is known of the parent where the kubelet does not have it in hand.
+func (v *view) parentWord() ParentWord {
+	switch p := v.parent; {
 	case v.evicted():
 		return ParentEvicted
 	case p == nil:
@@ -92,18 +106,13 @@ func (v *view) running(uid UID) Running {
 	}
 }
 
-func (s *step) trouble(active bool) Trouble {
-	lasts := s.next.Downtime.lasts(s.policy.StuckAfter)
-	switch {
-	case s.parent != nil && s.next.Marks.Stuck == s.parent.UID:
-		return ParentStuck
-	case active && lasts:
-		return CheckpointStuck
-	case !active && lasts:
-		return ParentNotBegun
-	default:
-		return NoTrouble
+// progress is how far a pod has come, and whether it is Ready.
+func (v *view) progress(p *Parent) Running {
+	r := v.running(p.UID)
+	if r == RunsUp && v.ready(p) {
+		return RunsReady
 	}
+	return r
 }
 
 func portWord(taken bool) PortWord {

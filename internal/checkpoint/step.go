@@ -51,7 +51,7 @@ func (s *step) stayStored() {
 		phase = Leaving
 		s.keepApart(s.current)
 	}
-	if !s.settle(phase, s.situate(false).activation(s.policy)) {
+	if !s.settle(phase, s.situate().activation(s.policy)) {
 		return
 	}
 	exclusive := s.current.Handover == HandoverExclusive
@@ -76,7 +76,7 @@ func (s *step) stayActive() {
 		s.active = s.current
 	}
 	s.prove()
-	r := s.situate(true).withdrawal(s.policy)
+	r := s.situateActive().withdrawal(s.policy)
 	switch {
 	case s.fallBack(r):
 	case s.settle(Active, r):

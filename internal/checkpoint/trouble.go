@@ -1,6 +1,9 @@
 package checkpoint
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Downtime counts how long something that should be up is down, so that neither a crash loop's moments of life nor one
 // slow start decide: each 3 s up make up for 2 s down, so that what is down for more than 2 of each 5 min reaches 2 min.
@@ -35,8 +38,7 @@ func (d Downtime) lasts(limit time.Duration) bool { return d.Of != "" && d.Total
 func (s *step) judge() {
 	s.next.Marks = s.prev.Marks
 	s.next.Marks.LoadBearing = s.next.Marks.LoadBearing && !s.next.Up
-	p := s.parent
-	if p != nil && s.next.Marks.Stuck != "" && (s.next.Marks.Stuck != p.UID || s.proven(p)) {
+	if s.next.Marks.Stuck != "" && (s.replaced(s.next.Marks.Stuck) || s.proven(s.next.Marks.Stuck)) {
 		s.next.Marks.Stuck = ""
 	}
 	if s.self() {
@@ -46,13 +48,16 @@ func (s *step) judge() {
 	if d := s.next.Downtime; d.Down {
 		s.due(s.Now.Add(s.policy.StuckAfter - d.Total))
 	}
-	if p == nil {
-		return
-	}
-	stored := s.current != nil && s.active == nil
-	if s.failedHandover(p) || stored && s.next.Downtime.lasts(s.policy.StuckAfter) && s.begun(p.UID) {
+	s.judgeHandover()
+	p, stored := s.parent, s.current != nil && s.active == nil
+	if p != nil && stored && s.next.Downtime.lasts(s.policy.StuckAfter) && s.begun(p.UID) {
 		s.next.Marks.Stuck = p.UID
 	}
+}
+
+// replaced says whether the API server has another pod in the place of the one that is marked.
+func (v *view) replaced(stuck UID) bool {
+	return v.parent != nil && !slices.ContainsFunc(v.parents, func(p Parent) bool { return p.UID == stuck })
 }
 
 // downtime is of the active checkpoint, once the kubelet took it up, else of the parent, once the kubelet manages it. What
@@ -72,8 +77,8 @@ func (s *step) downtime() Downtime {
 
 // proven says whether the pod has been up for long enough to be trusted again. Of the checkpointer itself that proves
 // nothing: it failed to lead, and does not while it stands by.
-func (s *step) proven(p *Parent) bool {
-	if s.self() || !s.up(p.UID) {
+func (s *step) proven(stuck UID) bool {
+	if s.self() || !s.up(stuck) {
 		return false
 	}
 	s.next.UpSince = s.prev.UpSince
@@ -83,16 +88,18 @@ func (s *step) proven(p *Parent) bool {
 	return s.due(s.next.UpSince.Add(s.policy.PromoteAfter))
 }
 
-// failedHandover says whether the checkpoint made room for the parent, and the parent did not make use of it.
-func (s *step) failedHandover(p *Parent) bool {
+// judgeHandover marks a pod for which the checkpoint made room, and which did not make use of it.
+func (s *step) judgeHandover() {
 	h := s.prev.Handed
-	if h.UID != p.UID {
-		return false
+	if h.UID == "" || !slices.ContainsFunc(s.parents, func(p Parent) bool { return p.UID == h.UID }) {
+		return
 	}
 	s.next.Handed = h
 	if !s.due(h.At.Add(s.policy.HandoverTimeout)) || s.Runtime == RuntimeUnknown || s.Kubelet != KubeletSynced {
-		return false
+		return
 	}
 	s.next.Handed = Handed{}
-	return s.managed(p.UID) && !s.up(p.UID)
+	if s.managed(h.UID) && !s.up(h.UID) {
+		s.next.Marks.Stuck = h.UID
+	}
 }

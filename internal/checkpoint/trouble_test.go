@@ -221,3 +221,30 @@ func TestEvictedByTheKubeletsOwnWordIsNotActivated(t *testing.T) {
 	s.expect()
 	s.phase(web, Stored, ReasonParentEvicted)
 }
+
+func TestOlderPodOfADeploymentTakesOverThoughItsSuccessorIsStuck(t *testing.T) {
+	s := newStory(t).healthy()
+	s.stored(web, webUID)
+	s.parent(web, webUID)
+	s.runs(webUID)
+	s.w.Now = s.w.Now.Add(time.Second)
+	s.parent(web, "web-2") // by surge, beside the older one
+	s.w.Managed["web-2"] = Managed{}
+	s.container("web-2", ContainerExited)
+	s.plan()
+	s.pass(s.p.StuckAfter)
+	s.expect()
+	parents := s.w.Parents
+	s.powerCut()
+	s.expect("activate")
+	s.kubeletRunsStatic()
+	s.healthy()
+	s.w.Parents = parents
+	s.w.Managed["web-2"] = Managed{}
+	s.container("web-2", ContainerExited)
+	s.plan()
+	s.expect()
+	s.runs(webUID)
+	s.plan()
+	s.expect("withdraw")
+}

@@ -14,7 +14,7 @@ type view struct {
 	policy  Policy
 	lineage Lineage
 
-	parent  *Parent     // the one that counts: live before ended, newest first, none that is being deleted
+	parent  *Parent     // the one that counts: live before stuck before ended, newest first, none that is being deleted
 	own     *Checkpoint // the parent's
 	current *Checkpoint // the one to run: the parent's own or else the newest, but for one that was seen to fail
 	active  *Checkpoint // the one whose manifest lies in the static pod directory
@@ -26,13 +26,25 @@ func look(w *World, p Policy, l Lineage, of *part, marks Marks) *view {
 		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.UID, a.UID)) // any order will do, as long as it is one
 	})
 	for i := range v.parents {
-		candidate := &v.parents[i]
-		if !candidate.Deleting && (v.parent == nil || v.parent.Phase != PodLive && candidate.Phase == PodLive) {
-			v.parent = candidate
+		p := &v.parents[i]
+		if !p.Deleting && (v.parent == nil || promise(p, marks) > promise(v.parent, marks)) {
+			v.parent = p
 		}
 	}
 	v.lookAtGenerations(marks)
 	return v
+}
+
+// promise ranks pods of one lineage, of which a Deployment may have several here while it rolls out.
+func promise(p *Parent, marks Marks) int {
+	switch {
+	case p.Phase != PodLive:
+		return 0
+	case p.UID == marks.Stuck:
+		return 1
+	default:
+		return 2
+	}
 }
 
 func (v *view) self() bool { return v.lineage == v.policy.Self }
