@@ -248,3 +248,24 @@ func TestOlderPodOfADeploymentTakesOverThoughItsSuccessorIsStuck(t *testing.T) {
 	s.plan()
 	s.expect("withdraw")
 }
+
+// Without the kubelet's word, the sandbox of a parent that crashes is no sign that it takes over from a checkpoint that was
+// activated because of it, and is only about to start.
+func TestKubeletThatCantTellDoesNotMakeACrashingParentTakeOver(t *testing.T) {
+	s := newStory(t).healthy()
+	s.kubelet(KubeletAbsent)
+	c := s.stored(web, webUID)
+	c.Handover, c.HostPorts = HandoverCreated, true
+	s.parent(web, webUID).Handover = HandoverCreated
+	s.container(webUID, ContainerExited)
+	s.plan()
+	s.pass(s.p.StuckAfter)
+	s.expect("activate")
+	s.pass(time.Second)
+	s.kubeletRunsStatic()
+	s.pass(time.Hour)
+	s.expect()
+	s.container(webUID, ContainerCreated) // in a sandbox that is newer
+	s.plan()
+	s.expect("withdraw")
+}

@@ -146,13 +146,13 @@ func (v *view) managed(uid UID) bool {
 func (v *view) anyManaged() bool { return slices.ContainsFunc(v.uids(), v.managed) }
 
 // taken says whether the kubelet has the parent in hand. A kubelet that can't tell shows it by a sandbox of the parent
-// that is newer than the checkpoint's own.
+// that is newer than the checkpoint's own, or while that has none, by the parent's being up.
 func (v *view) taken(p *Parent) bool {
 	if v.kubeletWord() != KubeletCantSay {
 		return v.managed(p.UID)
 	}
 	s, since := v.sandbox(p.UID), v.startOf(v.active)
-	return v.API == APIServing && s != nil && s.Created.After(since)
+	return v.API == APIServing && s != nil && (v.up(p.UID) || !since.IsZero()) && s.Created.After(since)
 }
 
 // startOf is when the checkpoint's running sandbox was created; zero if there is none.
