@@ -37,6 +37,15 @@ check: ## The fast loop: vet, staticcheck, gofumpt, unit tests
 race: ## Unit tests with the race detector
 	CGO_ENABLED=1 go test -race -timeout 30m ./...
 
+FUZZTIME ?= 1m
+
+.PHONY: fuzz
+fuzz: ## Each fuzzer for FUZZTIME, from the corpus in the repository
+	@for target in $$(grep -rho '^func Fuzz[A-Za-z]*' --include='*_test.go' internal cmd | sed 's/func //' | sort -u); do \
+	  dir=$$(dirname "$$(grep -rl "^func $$target(" --include='*_test.go' internal cmd)"); \
+	  echo "$$target in $$dir"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "./$$dir" | tail -n 3; \
+	done
+
 .PHONY: build
 build: ## The static binary, bin/checkpointer
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/checkpointer ./cmd/checkpointer
