@@ -36,6 +36,7 @@ const (
 	ReasonParentStarting  Reason = "parent-starting"  // managed, but none of its containers is created
 	ReasonParentNotUp     Reason = "parent-not-up"    // managed, and not every container of it runs
 	ReasonParentNotReady  Reason = "parent-not-ready" // up, but not Ready; withdrawn when that lasts
+	ReasonLastCopy        Reason = "last-copy"        // the stored manifest is lost, and can't be restored yet
 	ReasonCheckpointStuck Reason = "checkpoint-stuck" // it does not come up, and there is no other generation to try
 )
 

@@ -77,6 +77,9 @@ func (s *step) stayActive() {
 	}
 	s.prove()
 	r := s.situateActive().withdrawal(s.policy)
+	if r.act && s.isLastCopy(s.active) {
+		r = hold(ReasonLastCopy)
+	}
 	switch {
 	case s.fallBack(r):
 	case s.settle(Active, r):
@@ -86,6 +89,12 @@ func (s *step) stayActive() {
 	default:
 		s.retry()
 	}
+}
+
+// isLastCopy says whether nothing of the checkpoint would be left on disk without its active manifest. Its port or its place
+// waits until the stored one is restored; data that two must not use does not.
+func (s *step) isLastCopy(c *Checkpoint) bool {
+	return c.Active == Intact && c.Stored != Intact && c.Handover != HandoverExclusive
 }
 
 // settle notes the row that holds now and since when it does, and says whether it acts now.

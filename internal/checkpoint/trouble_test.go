@@ -269,3 +269,21 @@ func TestKubeletThatCantTellDoesNotMakeACrashingParentTakeOver(t *testing.T) {
 	s.plan()
 	s.expect("withdraw")
 }
+
+func TestActiveManifestThatIsTheLastCopyIsNotWithdrawn(t *testing.T) {
+	s := newStory(t)
+	s.stored(web, webUID)
+	s.powerCut()
+	s.kubeletRunsStatic()
+	s.healthy()
+	s.parent(web, webUID)
+	s.runs(webUID)
+	s.w.Disk.Checkpoints[0].Stored = Missing
+	states, actions, _ := Plan(s.states, s.w, s.p)
+	if len(actions) != 1 || actions[0].Kind != Restore || states[web].Reason != ReasonLastCopy {
+		t.Fatalf("%v because of %q", actions, states[web].Reason)
+	}
+	s.plan() // the disk is whole again
+	s.plan()
+	s.expect("withdraw")
+}
