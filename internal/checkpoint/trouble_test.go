@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -184,7 +185,7 @@ func TestPodThatMakesUseOfItsPortIsNotKicked(t *testing.T) {
 
 func TestRejectedManifestIsTriedAgain(t *testing.T) {
 	s := newStory(t)
-	s.stored(web, webUID)
+	s.stored(web, webUID).HostPorts = true
 	s.powerCut()
 	s.expect("activate")
 	s.pass(s.p.RejectedAfter - 1)
@@ -286,4 +287,34 @@ func TestActiveManifestThatIsTheLastCopyIsNotWithdrawn(t *testing.T) {
 	s.plan() // the disk is whole again
 	s.plan()
 	s.expect("withdraw")
+}
+
+// A pod on the pod network has no sandbox before that is ready; to change its manifest then would strand it.
+func TestManifestIsNotTriedAgainWhileThePodNetworkMayBeAwaited(t *testing.T) {
+	s := newStory(t)
+	s.stored(web, webUID)
+	s.stored("other", "other-uid")
+	s.powerCut()
+	s.pass(time.Hour)
+	s.expect()
+	s.kubeletRunsStatic()
+	s.w.Sandboxes = slices.DeleteFunc(s.w.Sandboxes, func(b Sandbox) bool { return b.CheckpointOf != "other-uid" })
+	s.plan()
+	s.pass(s.p.RejectedAfter)
+	s.expect("retry")
+}
+
+func TestSandboxFromBeforeAPowerCutDoesNotHideARejection(t *testing.T) {
+	s := newStory(t)
+	s.stored(web, webUID).HostPorts = true
+	s.powerCut()
+	s.kubeletRunsStatic()
+	before := s.w.Sandboxes[0]
+	before.Ready = false
+	s.pass(time.Hour)
+	s.powerCut()
+	s.w.Sandboxes = []Sandbox{before} // containerd lists it after the boot too, and the kubelet rejects the manifest
+	s.plan()
+	s.pass(s.p.RejectedAfter)
+	s.expect("retry")
 }

@@ -145,14 +145,23 @@ func (v *view) managed(uid UID) bool {
 
 func (v *view) anyManaged() bool { return slices.ContainsFunc(v.uids(), v.managed) }
 
-// taken says whether the kubelet has the parent in hand. A kubelet that can't tell shows it by a sandbox of the parent
-// that is newer than the checkpoint's own, or while that has none, by the parent's being up.
+// taken says whether the kubelet has the parent in hand. One that can't tell shows it by the parent's sandbox; where the
+// parent needs a port that the checkpoint holds, by one that is newer than the checkpoint's own.
 func (v *view) taken(p *Parent) bool {
 	if v.kubeletWord() != KubeletCantSay {
 		return v.managed(p.UID)
 	}
 	s, since := v.sandbox(p.UID), v.startOf(v.active)
-	return v.API == APIServing && s != nil && (v.up(p.UID) || !since.IsZero()) && s.Created.After(since)
+	switch {
+	case v.API != APIServing || s == nil:
+		return false
+	case p.Handover == HandoverExclusive:
+		return true
+	case p.Handover == HandoverReady || since.IsZero():
+		return v.up(p.UID)
+	default:
+		return s.Created.After(since)
+	}
 }
 
 // startOf is when the checkpoint's running sandbox was created; zero if there is none.
@@ -182,9 +191,10 @@ func (s *Sandbox) of(c *Checkpoint) bool {
 	return s.CheckpointOf == c.Name && s.Namespace == c.Namespace
 }
 
-// exists says whether the kubelet has made anything of the checkpoint's manifest.
+// exists says whether the kubelet has made anything of the checkpoint's manifest. What ended before our start may have ended
+// in a power cut.
 func (v *view) exists(c *Checkpoint) bool {
-	return slices.ContainsFunc(v.sandboxes, func(s Sandbox) bool { return s.of(c) })
+	return slices.ContainsFunc(v.sandboxes, func(s Sandbox) bool { return s.of(c) && (s.Ready || s.Created.After(v.Start)) })
 }
 
 // checkpointUp says whether the checkpoint has a READY sandbox in which everything that must run runs.

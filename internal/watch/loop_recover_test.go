@@ -222,6 +222,7 @@ func TestNothingStartsOrStopsWhileTheRuntimeIsUnknown(t *testing.T) {
 func TestManifestThatTheKubeletIgnoresIsOfferedAgain(t *testing.T) {
 	onNode(t, func(n *node) {
 		web := daemonPod("web")
+		web.Spec.HostNetwork = true // else it may only wait for the pod network
 		n.healthy(web)
 		n.powerCut(nil)
 		offered := func() string {
