@@ -52,7 +52,7 @@ func (m Marks) rules(c *Checkpoint, self bool) bool {
 func (s *step) fallBack(r row) bool {
 	c := s.active
 	other := slices.ContainsFunc(s.checkpoints, func(o Checkpoint) bool { return o.Manifest != c.Manifest && !s.next.Marks.rules(&o, false) })
-	if r.reason != ReasonCheckpointStuck || c.Active == Missing || !other || s.next.Marks.Failed == c.Manifest {
+	if r.reason != ReasonCheckpointStuck || c.Active == Missing || c.Stored != Intact || !other || s.next.Marks.Failed == c.Manifest {
 		return false
 	}
 	s.next.Marks.Failed = c.Manifest
