@@ -103,7 +103,7 @@ func (c *chaos) checkCopies(ctx context.Context, doubled map[string]time.Time) {
 		return
 	}
 	for _, of := range []string{"web", "gateway"} {
-		if c.lasts(doubled, of, len(copies[of]) > 1, handoverWindow, "API server", "agent", "containerd", "kubelet", "pods") {
+		if c.lasts(doubled, of, len(copies[of]) > 1, handoverWindow, api, "agent", "containerd", "kubelet", "pods") {
 			c.t.Errorf("%s runs as %v", of, copies[of])
 		}
 	}

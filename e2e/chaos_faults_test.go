@@ -17,17 +17,25 @@ import (
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/site"
 )
 
+const api = "API server"
+
+// What a DaemonSet's witness is started with, for good and for bad.
+var (
+	goodArgs = inContainer("witness", `"args":["--listen=:7001"]`)
+	badArgs  = inContainer("witness", `"args":["--no-such-flag"]`)
+)
+
 func (c *chaos) allFaults() []*fault {
 	now := func(do func() error) func(context.Context) error { return func(context.Context) error { return do() } }
 	restart := func(component *lab.Component) func(context.Context) error {
 		return func(ctx context.Context) error { return errors.Join(component.Kill(ctx), component.Start(ctx)) }
 	}
 	return []*fault{
-		{name: "API server is stopped", target: "API server", begin: c.APIServer.Stop, end: c.APIServer.Start},
-		{name: "API server hangs", target: "API server", begin: now(c.APIServer.Pause), end: now(c.APIServer.Resume)},
-		{name: "API server is killed and restarted", target: "API server", begin: restart(c.APIServer)},
-		{name: "etcd hangs", target: "API server", begin: now(c.Etcd.Pause), end: now(c.Etcd.Resume)},
-		{name: "link to the API server is cut", target: "API server", begin: now(c.BlackHole), end: now(c.EndBlackHole)},
+		{name: "API server is stopped", target: api, begin: c.APIServer.Stop, end: c.APIServer.Start},
+		{name: "API server hangs", target: api, begin: now(c.APIServer.Pause), end: now(c.APIServer.Resume)},
+		{name: "API server is killed and restarted", target: api, begin: restart(c.APIServer)},
+		{name: "etcd hangs", target: api, begin: now(c.Etcd.Pause), end: now(c.Etcd.Resume)},
+		{name: "link to the API server is cut", target: api, begin: now(c.BlackHole), end: now(c.EndBlackHole)},
 		{name: "kubelet is killed and restarted", target: "kubelet", begin: restart(c.Kubelet), needs: "containerd"},
 		{name: "kubelet is away", target: "kubelet", begin: c.Kubelet.Kill, end: c.Kubelet.Start, needs: "containerd"},
 		{name: "kubelet hangs", target: "kubelet", begin: now(c.Kubelet.Pause), end: now(c.Kubelet.Resume)},
@@ -43,6 +51,9 @@ func (c *chaos) allFaults() []*fault {
 		{name: "a manifest of ours becomes a directory", target: "agent", begin: c.spoil(func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o755)) }), alone: true},
 		{name: "web's pod is deleted", target: "pods", begin: c.deletePods("web"), alone: true},
 		{name: "gateway's pod is deleted", target: "pods", begin: c.deletePods("gateway"), alone: true},
+		{name: "web is rolled out", target: "pods", begin: c.change("web", inContainer("witness", fmt.Sprintf(`"env":[{"name":"REVISION","value":"%d"}]`, c.random.Int()))), needs: api},
+		{name: "gateway gets a bad flag", target: "pods", begin: c.change("gateway", badArgs), end: c.change("gateway", goodArgs), needs: api},
+		{name: "the agent is rolled out", target: "agent", begin: c.change("pod-checkpointer", inContainer("checkpointer", fmt.Sprintf(`"env":[{"name":"REVISION","value":"%d"}]`, c.random.Int()))), alone: true},
 		{name: "the DaemonSet's copy of the agent is deleted", target: "agent", begin: c.deletePods("pod-checkpointer"), alone: true},
 	}
 }
@@ -123,6 +134,14 @@ func bothRun(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// change changes the template of a DaemonSet.
+func (c *chaos) change(daemonSet, patch string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := c.Kubectl(ctx, "patch", "daemonset", "-n", site.Namespace, daemonSet, "--type=strategic", "-p", patch)
+		return err
+	}
 }
 
 // deletePods deletes the pods of a DaemonSet, as an operator or a roll-out does; the controller makes new ones.

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"cmp"
 	"slices"
-	"time"
 )
 
 // lookAtGenerations sorts the lineage's checkpoints, newest first, and finds those that count.
@@ -109,43 +108,4 @@ func (s *step) previous() *Checkpoint {
 func (s *step) expired() bool {
 	c := s.current
 	return c.Manifest != "" && c.Manifest == s.next.Marks.Proven || s.due(c.SavedAt.Add(s.policy.KeepPrevious))
-}
-
-// Ignored is an active manifest that the kubelet makes nothing of.
-type Ignored struct {
-	Since   time.Time
-	Retries int
-}
-
-// maxRetryWait is how long a rejected manifest waits at most for its next chance.
-const maxRetryWait = 5 * time.Minute
-
-// retry gives the kubelet, which rejects a static pod once and then forgets it, another look.
-func (s *step) retry() {
-	c := s.active
-	if c.Active != Intact || s.Runtime == RuntimeUnknown || s.Kubelet == KubeletUnknown || s.exists(c) || s.awaitsNetwork(c) {
-		return
-	}
-	s.next.Ignored = s.prev.Ignored
-	if s.next.Ignored.Since.IsZero() {
-		s.next.Ignored.Since = s.Now
-	}
-	ignored := &s.next.Ignored
-	if !s.due(ignored.Since.Add(min(s.policy.RejectedAfter<<ignored.Retries, maxRetryWait))) {
-		return
-	}
-	*ignored = Ignored{Since: s.Now, Retries: min(ignored.Retries+1, 10)}
-	s.emit(Action{Kind: Retry, Reason: ReasonIgnored}, c)
-}
-
-// awaitsNetwork says whether the kubelet may have admitted the checkpoint and only wait for the pod network, which no
-// sandbox on it shows to be there. A kubelet that has not seen the API server ends no pod, and has one of a name at a time:
-// with another nonce, it would wait for the first one's end for ever.
-func (s *step) awaitsNetwork(c *Checkpoint) bool {
-	if c.HostPorts || s.Kubelet == KubeletSynced || s.API == APIServing {
-		return false
-	}
-	return !slices.ContainsFunc(s.Disk.Checkpoints, func(o Checkpoint) bool {
-		return !o.HostPorts && slices.ContainsFunc(s.Sandboxes, func(b Sandbox) bool { return b.of(&o) && b.Ready })
-	})
 }

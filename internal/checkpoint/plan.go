@@ -17,6 +17,7 @@ func Plan(prev map[Lineage]State, w World, p Policy) (next map[Lineage]State, ac
 	next = make(map[Lineage]State)
 	all := divide(&w)
 	unscheduled := unscheduled(prev, w, p, all)
+	started := w.lastStart()
 	var steps []*step
 	var views []*view
 	for _, l := range all.lineages(prev, w.Disk.Marks) {
@@ -25,7 +26,7 @@ func Plan(prev map[Lineage]State, w World, p Policy) (next map[Lineage]State, ac
 			before.Marks = w.Disk.Marks[l]
 		}
 		v := look(&w, p, l, all[l], before.Marks)
-		views, steps = append(views, v), append(steps, &step{view: v, prev: before, unscheduled: unscheduled})
+		views, steps = append(views, v), append(steps, &step{view: v, prev: before, unscheduled: unscheduled, started: started})
 	}
 	for _, s := range steps {
 		s.others = views

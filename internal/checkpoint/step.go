@@ -6,8 +6,9 @@ import "time"
 type step struct {
 	*view
 	prev        State
-	others      []*view // every lineage's
-	unscheduled bool    // the checkpointer itself is to leave this node
+	others      []*view   // every lineage's
+	unscheduled bool      // the checkpointer itself is to leave this node
+	started     time.Time // when the kubelet last started a static pod
 
 	next    State
 	actions []Action

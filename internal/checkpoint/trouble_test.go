@@ -318,3 +318,18 @@ func TestSandboxFromBeforeAPowerCutDoesNotHideARejection(t *testing.T) {
 	s.pass(s.p.RejectedAfter)
 	s.expect("retry")
 }
+
+func TestKubeletThatIsBusyStartingOthersIgnoresNothing(t *testing.T) {
+	s := newStory(t)
+	s.stored(web, webUID).HostPorts = true
+	s.powerCut()
+	s.expect("activate")
+	for range 10 {
+		s.w.Sandboxes = append(s.w.Sandboxes, Sandbox{ID: s.w.Now.String(), UID: "another", FromFile: true, Ready: true, Created: s.w.Now})
+		s.plan()
+		s.pass(s.p.RejectedAfter - 1)
+		s.expect()
+	}
+	s.pass(1)
+	s.expect("retry")
+}

@@ -1,0 +1,58 @@
+package checkpoint
+
+import (
+	"slices"
+	"time"
+)
+
+// Ignored is an active manifest that the kubelet makes nothing of.
+type Ignored struct {
+	Since   time.Time
+	Retries int
+}
+
+// maxRetryWait is how long a rejected manifest waits at most for its next chance.
+const maxRetryWait = 5 * time.Minute
+
+// retry gives the kubelet, which rejects a static pod once and then forgets it, another look.
+func (s *step) retry() {
+	c := s.active
+	if c.Active != Intact || s.Runtime == RuntimeUnknown || s.Kubelet == KubeletUnknown || s.exists(c) || s.awaitsNetwork(c) {
+		return
+	}
+	s.next.Ignored = s.prev.Ignored
+	if s.next.Ignored.Since.IsZero() {
+		s.next.Ignored.Since = s.Now
+	}
+	ignored := &s.next.Ignored
+	if s.started.After(ignored.Since) {
+		ignored.Since = s.started // it is busy with others
+	}
+	if !s.due(ignored.Since.Add(min(s.policy.RejectedAfter<<ignored.Retries, maxRetryWait))) {
+		return
+	}
+	*ignored = Ignored{Since: s.Now, Retries: min(ignored.Retries+1, 10)}
+	s.emit(Action{Kind: Retry, Reason: ReasonIgnored}, c)
+}
+
+// awaitsNetwork says whether the kubelet may have admitted the checkpoint and only wait for the pod network, which no
+// sandbox on it shows to be there. A kubelet that has not seen the API server ends no pod, and has one of a name at a time:
+// with another nonce, it would wait for the first one's end for ever.
+func (s *step) awaitsNetwork(c *Checkpoint) bool {
+	if c.HostPorts || s.Kubelet == KubeletSynced || s.API == APIServing {
+		return false
+	}
+	return !slices.ContainsFunc(s.Disk.Checkpoints, func(o Checkpoint) bool {
+		return !o.HostPorts && slices.ContainsFunc(s.Sandboxes, func(b Sandbox) bool { return b.of(&o) && b.Ready })
+	})
+}
+
+// lastStart is when the kubelet last started a pod from its static pod directory. A clock that was set back has no say.
+func (w *World) lastStart() (last time.Time) {
+	for _, b := range w.Sandboxes {
+		if b.FromFile && b.Created.After(last) && !b.Created.After(w.Now) {
+			last = b.Created
+		}
+	}
+	return last
+}
