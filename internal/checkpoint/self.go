@@ -21,7 +21,7 @@ func (s *step) staySelf() {
 		}
 	}
 	switch {
-	case s.leads(s.current):
+	case s.leads(s.current), s.ahead():
 		s.next.Marks.HandedTo = ""
 	case s.next.Marks.HandedTo == s.current.ParentUID && s.crashed(s.current):
 		s.next.Marks.Stuck, s.next.Marks.HandedTo = s.current.ParentUID, "" // from the next plan on, ours is the one to run
@@ -57,6 +57,13 @@ func (s *step) stayRevision(c *Checkpoint) {
 // leads says whether this process is of the checkpoint's revision. One that has no pod of its own leads for all.
 func (s *step) leads(c *Checkpoint) bool {
 	return s.policy.SelfName == "" || s.policy.SelfName == c.Name
+}
+
+// ahead says whether this process is of the revision that is wanted, though another one's checkpoint is still the one to run:
+// it keeps the lead until its own is stored.
+func (s *step) ahead() bool {
+	p := s.parent
+	return p != nil && p.Name == s.policy.SelfName && p.UID != s.next.Marks.Stuck
 }
 
 // standsBy says whether a copy of the revision runs: the DaemonSet's pod, or the static one.

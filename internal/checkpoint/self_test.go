@@ -123,3 +123,25 @@ func TestPowerCutDuringTheHandOverOfTheLeadFailsNoRevision(t *testing.T) {
 	s.pass(s.p.PromoteAfter)
 	s.expect("withdraw")
 }
+
+// The old copy dies, and the new revision's pod takes the lock before it has a checkpoint.
+func TestNewRevisionThatLeadsEarlyDoesNotGiveTheLeadBack(t *testing.T) {
+	s := newStory(t).healthy()
+	s.p.Self, s.p.SelfName = selfLin, "self-2"
+	s.stored(selfLin, selfUID).Active = Intact
+	s.kubeletRunsStatic()
+	s.container(selfUID, ContainerExited) // what crashed, beside the static copy that stands by
+	s.parent(selfLin, "self-2")
+	s.container("self-2", ContainerRunning)
+	s.w.Managed["self-2"] = Managed{}
+	s.plan()
+	s.pass(time.Hour)
+	s.expect()
+	if len(s.w.Disk.Marks) != 0 {
+		t.Fatalf("marks are %+v", s.w.Disk.Marks)
+	}
+	s.w.Managed["self-2"] = Managed{Ready: true}
+	s.plan()
+	s.pass(s.p.PromoteAfter)
+	s.expect("save", "activate")
+}
