@@ -1,16 +1,16 @@
 package kubelet
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
-	"syscall"
+	"slices"
 
 	"github.com/fsnotify/fsnotify"
 	"github.com/rs/zerolog"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/fswatch"
 )
 
 // tree is what is watched below the kubelet's root directory: its volumes, and what leads to its socket.
@@ -19,7 +19,7 @@ type tree struct {
 	log     zerolog.Logger
 	changed func(checkpoint.UID)
 
-	watcher  *fsnotify.Watcher         // nil while there can be none
+	watcher  *fswatch.Watcher          // nil while there can be none
 	wanted   map[string]checkpoint.UID // by directory of a volume
 	degraded bool                      // something can't be watched, and that was said
 }
@@ -33,70 +33,62 @@ func (t *tree) want(pods map[checkpoint.UID][]string) {
 	}
 }
 
-// place brings the watches in line with what is wanted, and says whether it could.
+// place brings the watches in line with what is wanted and with what lies there, and says whether it could, so that
+// nothing more is to be done before something tells.
 func (t *tree) place() bool {
 	err := t.open()
+	complete := true
 	if err == nil {
-		err = t.placeAll()
+		complete, err = t.sync()
 	} else {
 		t.all()
 	}
 	t.complain(err)
-	return err == nil
+	return err == nil && complete
 }
 
 func (t *tree) open() (err error) {
 	if t.watcher == nil {
-		t.watcher, err = fsnotify.NewWatcher()
+		t.watcher, err = fswatch.New()
 	}
-	return explain(err)
+	return err
 }
 
-// placeAll compares with what the kernel still watches: it forgets what is removed or unmounted.
-func (t *tree) placeAll() error {
-	placed := make(map[string]bool)
-	for _, dir := range t.watcher.WatchList() {
-		placed[dir] = true
-		if _, ok := t.wanted[dir]; !ok && !t.isSocket(dir) {
-			_ = t.watcher.Remove(dir) // it may be gone with its pod
+// sync is complete if nothing is missing but sockets: whoever makes one says so, to the directory above. A volume's
+// directory is missing while the kubelet makes it anew.
+func (t *tree) sync() (complete bool, err error) {
+	sockets := []string{filepath.Dir(t.pods.directory), t.pods.directory, t.pods.resources}
+	fresh, missing, err := t.watcher.Sync(slices.AppendSeq(sockets, maps.Keys(t.wanted)))
+	uids := make(map[checkpoint.UID]bool)
+	for _, dir := range fresh {
+		switch uid, ok := t.wanted[dir]; {
+		case !ok:
+			t.pods.Kick()
+		case isFilled(dir): // else it is told when the kubelet fills it
+			uids[uid] = true
 		}
 	}
-	var failed error
-	add := func(dir string, news func()) {
-		if placed[dir] {
-			return
-		}
-		err := t.watcher.Add(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			return // whoever makes it says so: the kubelet's root directory, or the loop
-		}
-		if err != nil {
-			failed = explain(err)
-		}
-		news()
+	if err != nil {
+		t.all()
+		return false, err
 	}
-	add(filepath.Dir(t.pods.directory), t.pods.Kick)
-	add(t.pods.directory, t.pods.Kick)
-	add(t.pods.resources, t.pods.Kick)
-	fresh := make(map[checkpoint.UID]bool)
-	for dir, uid := range t.wanted {
-		add(dir, func() { fresh[uid] = true })
-	}
-	for uid := range fresh {
+	for uid := range uids {
 		t.changed(uid)
 	}
-	return failed
+	return !slices.ContainsFunc(missing, func(dir string) bool { return t.wanted[dir] != "" }), nil
 }
 
-// isSocket says whether the directory is one that leads to a socket of the kubelet.
-func (t *tree) isSocket(dir string) bool {
-	return dir == t.pods.directory || dir == t.pods.resources || dir == filepath.Dir(t.pods.directory)
+// isFilled says whether the kubelet has put the content into a volume.
+func isFilled(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, "..data"))
+	return err == nil
 }
 
 // handle acts on one event, and says whether there is something new to watch.
 func (t *tree) handle(event fsnotify.Event) (place bool) {
+	_, wanted := t.wanted[event.Name]
 	if !event.Has(fsnotify.Create) {
-		return false
+		return wanted && event.Has(fsnotify.Remove|fsnotify.Rename)
 	}
 	dir := filepath.Dir(event.Name)
 	switch {
@@ -137,34 +129,16 @@ func (t *tree) complain(err error) {
 	t.log.Info().Msg("the kubelet's volumes are watched again")
 }
 
-func (t *tree) events() <-chan fsnotify.Event {
+// news are the channels of the watcher; nil while there can be none.
+func (t *tree) news() (events <-chan fsnotify.Event, mounts <-chan struct{}, lost <-chan error) {
 	if t.watcher == nil {
-		return nil
+		return nil, nil, nil
 	}
-	return t.watcher.Events
-}
-
-func (t *tree) errors() <-chan error {
-	if t.watcher == nil {
-		return nil
-	}
-	return t.watcher.Errors
+	return t.watcher.Events, t.watcher.Mounts, t.watcher.Errors
 }
 
 func (t *tree) close() {
 	if t.watcher != nil {
 		t.watcher.Close()
-	}
-}
-
-// explain names the limit that an inotify error is about: the kernel's own words for it mislead.
-func explain(err error) error {
-	switch {
-	case errors.Is(err, syscall.EMFILE):
-		return fmt.Errorf("too many inotify instances on this node: raise the sysctl fs.inotify.max_user_instances: %w", err)
-	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("too many inotify watches on this node: raise the sysctl fs.inotify.max_user_watches: %w", err)
-	default:
-		return err
 	}
 }

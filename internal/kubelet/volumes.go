@@ -51,20 +51,21 @@ func (v *Volumes) Run(ctx context.Context, changed func(checkpoint.UID)) {
 	again := time.NewTimer(0)
 	defer again.Stop()
 	for {
+		events, mounts, lost := t.news()
 		select {
 		case <-ctx.Done():
 			return
 		case pods := <-v.wanted:
 			t.want(pods)
 		case <-again.C:
-		case event := <-t.events():
+		case <-mounts:
+		case event := <-events:
 			if !t.handle(event) {
 				continue
 			}
-		case err := <-t.errors():
+		case err := <-lost:
 			v.log.Debug().Err(err).Msg("events of volumes were lost: all of them are read again")
-			t.all()
-			continue
+			t.watcher.Reset()
 		}
 		again.Stop()
 		if !t.place() {

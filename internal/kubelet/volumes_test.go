@@ -3,14 +3,15 @@ package kubelet
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/namespacetest"
 )
 
 // volume is a directory that is written as the kubelet's AtomicWriter does.
@@ -96,10 +97,9 @@ func TestLatestSetIsWatched(t *testing.T) {
 }
 
 func TestNoHandleStaysInAVolume(t *testing.T) {
-	if !inNamespace(t, syscall.CLONE_NEWNS) {
+	if !namespacetest.Inside(t, syscall.CLONE_NEWNS) {
 		return
 	}
-	must(t, syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""))
 	dir, volumes, changes := newVolumes(t, new(journal), time.Hour)
 	for _, uid := range []string{"a", "b", "c"} {
 		mounted := filepath.Join(dir, "pods", uid, "volumes", "kubernetes.io~secret", "token")
@@ -117,23 +117,21 @@ func TestNoHandleStaysInAVolume(t *testing.T) {
 }
 
 func TestInotifyInstancesMayBeExhausted(t *testing.T) {
-	if inNamespace(t, syscall.CLONE_NEWUSER) {
-		exhaust(t, "/proc/sys/user/max_inotify_instances", "fs.inotify.max_user_instances")
+	if namespacetest.Inside(t, syscall.CLONE_NEWUSER) {
+		exhaust(t, "user/max_inotify_instances", "fs.inotify.max_user_instances")
 	}
 }
 
 func TestInotifyWatchesMayBeExhausted(t *testing.T) {
-	if inNamespace(t, syscall.CLONE_NEWUSER) {
-		exhaust(t, "/proc/sys/user/max_inotify_watches", "fs.inotify.max_user_watches")
+	if namespacetest.Inside(t, syscall.CLONE_NEWUSER) {
+		exhaust(t, "user/max_inotify_watches", "fs.inotify.max_user_watches")
 	}
 }
 
 // exhaust takes inotify away from this user namespace, and gives it back.
 func exhaust(t *testing.T, limit, sysctl string) {
 	t.Helper()
-	before, err := os.ReadFile(limit)
-	must(t, err)
-	must(t, os.WriteFile(limit, []byte("0"), 0))
+	restore := namespacetest.Limit(t, limit, "0")
 	log := new(journal)
 	dir, volumes, changes := newVolumes(t, log, 10*time.Millisecond)
 	v := newVolume(t, dir, "a")
@@ -144,7 +142,7 @@ func exhaust(t *testing.T, limit, sysctl string) {
 	if log.count(t, "can't all be watched") != 1 || !log.holds(sysctl) {
 		t.Errorf("log %q, want one line that names %s", log.lines, sysctl)
 	}
-	must(t, os.WriteFile(limit, before, 0))
+	restore()
 	log.await(t, "watched again")
 	for len(changes) > 0 {
 		<-changes
@@ -156,23 +154,123 @@ func exhaust(t *testing.T, limit, sysctl string) {
 	}
 }
 
-// inNamespace runs the test once more, in a process with namespaces of its own, and says whether this is that process.
-func inNamespace(t *testing.T, flags uintptr) bool {
+// remountable is a volume that the kubelet keeps in a tmpfs: mounted, not filled yet.
+func remountable(t *testing.T, kubeletDir, uid string) *volume {
 	t.Helper()
-	const inside = "IN_NAMESPACE"
-	if os.Getenv(inside) == t.Name() {
-		return true
+	v := &volume{dir: filepath.Join(kubeletDir, "pods", uid, "volumes", "kubernetes.io~secret", "token")}
+	must(t, os.MkdirAll(v.dir, 0o755))
+	must(t, syscall.Mount("tmpfs", v.dir, "tmpfs", 0, ""))
+	return v
+}
+
+// TestVolumeThatIsMountedAnewIsWatched: the kubelet tore it down and set it up again, for the same pod. Somebody else
+// still holds what was mounted before, as a container does: no event tells of the unmount.
+func TestVolumeThatIsMountedAnewIsWatched(t *testing.T) {
+	if !namespacetest.Inside(t, syscall.CLONE_NEWNS) {
+		return
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=2m")
-	cmd.Env = append(os.Environ(), inside+"="+t.Name())
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
-	if flags&syscall.CLONE_NEWUSER != 0 || os.Geteuid() != 0 {
-		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
+	dir, volumes, changes := newVolumes(t, new(journal), time.Hour)
+	v := remountable(t, dir, "a")
+	v.swap(t)
+	volumes.Watch(map[checkpoint.UID][]string{"a": {v.dir}})
+	awaitChange(t, changes, "a")
+	for range 3 {
+		holder, err := os.Open(v.dir)
+		must(t, err)
+		must(t, syscall.Unmount(v.dir, syscall.MNT_DETACH))
+		must(t, os.Remove(v.dir))
+		v = remountable(t, dir, "a")
+		v.swap(t)
+		awaitChange(t, changes, "a") // it may be told twice: as filled when it was found, and as swapped
+		settleVolume(t, changes)
+		v.swap(t)
+		awaitChange(t, changes, "a")
+		must(t, holder.Close())
 	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("in namespaces of its own: %v\n%s", err, out)
+	must(t, syscall.Unmount(v.dir, 0)) // nobody holds anything in it
+}
+
+// TestVolumeThatIsMadeAnewIsWatched: one of a ConfigMap is no mount.
+func TestVolumeThatIsMadeAnewIsWatched(t *testing.T) {
+	log := new(journal)
+	dir, volumes, changes := newVolumes(t, log, 10*time.Millisecond)
+	v := newVolume(t, dir, "a")
+	volumes.Watch(map[checkpoint.UID][]string{"a": {v.dir}})
+	awaitChange(t, changes, "a")
+	for range 3 {
+		must(t, os.RemoveAll(v.dir))
+		v = newVolume(t, dir, "a")
+		awaitChange(t, changes, "a")
+		settleVolume(t, changes)
+		v.swap(t)
+		awaitChange(t, changes, "a")
+		settleVolume(t, changes)
 	}
-	return false
+	if got := log.messages(t); len(got) != 0 {
+		t.Errorf("log %q, want nothing", got)
+	}
+}
+
+// settleVolume waits until nothing more is told.
+func settleVolume(t *testing.T, changes <-chan checkpoint.UID) {
+	t.Helper()
+	for {
+		select {
+		case <-changes:
+		case <-time.After(200 * time.Millisecond):
+			return
+		}
+	}
+}
+
+// TestLostEventsOfVolumesAreMadeUpFor overflows the kernel's queue while nobody reads.
+func TestLostEventsOfVolumesAreMadeUpFor(t *testing.T) {
+	log := new(journal)
+	dir := shortDir(t)
+	volumes := NewVolumes(NewPods(dir, log.logger()), log.logger())
+	v := newVolume(t, dir, "a")
+	volumes.Watch(map[checkpoint.UID][]string{"a": {v.dir}})
+	calls, resume := make(chan checkpoint.UID), make(chan struct{})
+	source(t, func(ctx context.Context) {
+		volumes.Run(ctx, func(uid checkpoint.UID) {
+			select {
+			case calls <- uid:
+			case <-ctx.Done():
+			}
+			<-resume
+		})
+	})
+	awaitChange(t, calls, "a") // and now it stalls
+	for i := range 12_000 {    // two events each: more than fs.inotify.max_queued_events
+		name := filepath.Join(v.dir, "noise-"+strconv.Itoa(i))
+		must(t, os.WriteFile(name, nil, 0o600))
+		must(t, os.Remove(name))
+	}
+	v.swap(t)
+	close(resume)
+	awaitChange(t, calls, "a")
+	log.await(t, "events of volumes were lost")
+}
+
+func TestNothingGrowsOverTenThousandSwaps(t *testing.T) {
+	dir, volumes, changes := newVolumes(t, new(journal), time.Hour)
+	v := newVolume(t, dir, "a")
+	volumes.Watch(map[checkpoint.UID][]string{"a": {v.dir}})
+	awaitChange(t, changes, "a")
+	swaps := func(n int) {
+		for range n {
+			must(t, os.Symlink("generation", filepath.Join(v.dir, "..data_tmp")))
+			must(t, os.Rename(filepath.Join(v.dir, "..data_tmp"), filepath.Join(v.dir, "..data")))
+			awaitChange(t, changes, "a")
+		}
+	}
+	swaps(10)
+	files, goroutines := openFiles(t), runtime.NumGoroutine()
+	swaps(10_000)
+	if after := openFiles(t); after > files {
+		t.Errorf("%d open files, %d before", after, files)
+	}
+	if after := runtime.NumGoroutine(); after > goroutines {
+		t.Errorf("%d goroutines, %d before", after, goroutines)
+	}
 }

@@ -3,19 +3,25 @@ package watch
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/fsnotify/fsnotify"
 	"github.com/rs/zerolog"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/fswatch"
 )
 
-// Directories tells when anything changes in a set of directories. It watches their parents too, because a directory
-// may be removed, created again or mounted over.
+// Directories tells when anything changes in a set of directories, or in which directories they are: each may be removed,
+// made again, mounted over, or be a symlink that is changed.
 type Directories struct {
-	paths []string
-	log   zerolog.Logger
+	paths     []string
+	log       zerolog.Logger
+	complaint string // why they can't be watched, as said last; empty: they are
 }
 
 // NewDirectories watches the given absolute paths.
@@ -24,83 +30,121 @@ func NewDirectories(log zerolog.Logger, paths ...string) *Directories {
 }
 
 // Run calls changed after every (re)start of the watch and after every change, until ctx ends. Whoever lists in answer
-// to changed misses nothing: the watch is in place before the call.
+// to changed misses nothing: the watch is in place before the call. While there can be no watch, it calls changed now and
+// then.
 func (d *Directories) Run(ctx context.Context, changed func()) {
 	retry := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(10*time.Second), backoff.WithMaxElapsedTime(0),
 	)
-	said := ""
-	for ctx.Err() == nil {
+	for {
 		err := d.watch(ctx, retry, changed)
 		if ctx.Err() != nil {
 			return
 		}
 		wait := retry.NextBackOff()
-		d.log.WithLevel(levelOf(zerolog.WarnLevel, err.Error() != said)).Err(err).Dur("retry_in", wait).Msg("directories can't be watched: they are listed instead, more slowly")
-		said = err.Error()
+		d.complain(err, wait)
 		changed()
 		select {
 		case <-ctx.Done():
+			return
 		case <-time.After(wait):
 		}
 	}
 }
 
 func (d *Directories) watch(ctx context.Context, retry backoff.BackOff, changed func()) error {
-	watcher, err := fsnotify.NewWatcher()
+	watcher, err := fswatch.New()
 	if err != nil {
-		return explain(err)
+		return err
 	}
 	defer watcher.Close()
-	if err := d.add(watcher); err != nil {
+	watched, _, err := d.place(watcher)
+	if err != nil {
 		return err
 	}
 	retry.Reset()
+	d.watchedAgain()
 	changed()
 	for {
+		moved, news := true, true // something may lie elsewhere now; something has changed
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case event, ok := <-watcher.Events:
-			if !ok {
-				return fsnotify.ErrClosed
-			}
-			if d.isWatched(event.Name) && event.Has(fsnotify.Create|fsnotify.Remove|fsnotify.Rename) {
-				if err := d.add(watcher); err != nil {
-					return err
-				}
-			}
-			changed()
-		case err, ok := <-watcher.Errors:
-			if !ok {
-				return fsnotify.ErrClosed
-			}
+		case event := <-watcher.Events:
+			moved = event.Has(fsnotify.Create|fsnotify.Remove|fsnotify.Rename) && slices.Contains(watched, event.Name)
+		case <-watcher.Mounts:
+			news = false
+		case err := <-watcher.Errors:
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
 				return err
 			}
-			changed() // what was lost does not matter: the next list has everything
+			watcher.Reset() // what was lost does not matter: the next list has everything
+		}
+		if moved {
+			var fresh bool
+			if watched, fresh, err = d.place(watcher); err != nil {
+				return err
+			}
+			news = news || fresh
+		}
+		if news {
+			changed()
 		}
 	}
 }
 
-// add watches each directory and its parent. A directory that is not there yet is seen through its parent.
-func (d *Directories) add(watcher *fsnotify.Watcher) error {
+// place watches each directory, and what it and the symlinks to it lie in: that is where one is seen that is not there
+// yet. watched are the names on which all that depends. fresh: there is one that was not watched before.
+func (d *Directories) place(watcher *fswatch.Watcher) (watched []string, fresh bool, err error) {
+	var parents, dirs []string
 	for _, path := range d.paths {
-		if err := watcher.Add(filepath.Dir(path)); err != nil {
-			return explain(err)
+		steps := resolve(path)
+		for _, step := range steps {
+			parents = append(parents, filepath.Dir(step))
 		}
-		if err := watcher.Add(path); err != nil && !isMissing(err) {
-			return explain(err)
+		watched = append(watched, steps...)
+		dirs = append(dirs, steps[len(steps)-1])
+	}
+	news, missing, err := watcher.Sync(slices.Concat(parents, dirs))
+	for _, path := range missing {
+		if slices.Contains(parents, path) {
+			err = errors.Join(err, &fs.PathError{Op: "watch", Path: path, Err: fs.ErrNotExist})
 		}
 	}
-	return nil
+	return append(watched, parents...), len(news) > 0, err
 }
 
-func (d *Directories) isWatched(path string) bool {
-	for _, watched := range d.paths {
-		if path == watched || path == filepath.Dir(watched) {
-			return true
+// longestChain is how many symlinks the kernel follows: path_resolution(7).
+const longestChain = 40
+
+// resolve is path and, while it is a symlink, what that points to: the last may not exist.
+func resolve(path string) (steps []string) {
+	for range longestChain {
+		if parent, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+			path = filepath.Join(parent, filepath.Base(path))
 		}
+		steps = append(steps, path)
+		target, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
 	}
-	return false
+	return steps
+}
+
+func (d *Directories) complain(err error, wait time.Duration) {
+	d.log.WithLevel(levelOf(zerolog.WarnLevel, err.Error() != d.complaint)).Err(err).Dur("retry_in", wait).
+		Msg("directories can't be watched: they are listed instead, so that a deleted manifest is restored some seconds later")
+	d.complaint = err.Error()
+}
+
+func (d *Directories) watchedAgain() {
+	if d.complaint != "" {
+		d.log.Info().Msg("directories are watched again: a deleted manifest is restored at once")
+		d.complaint = ""
+	}
 }

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,15 +13,26 @@ import (
 // watched starts a watch of dir and returns the channel of its calls. What it returns has seen the first call.
 func watched(t *testing.T, dir string) <-chan struct{} {
 	t.Helper()
-	calls := make(chan struct{}, 1000)
+	return watchedWith(t, zerolog.Nop(), dir)
+}
+
+func watchedWith(t *testing.T, log zerolog.Logger, dir string) <-chan struct{} {
+	t.Helper()
+	calls := make(chan struct{}, 100_000)
+	run(t, log, dir, func(context.Context) { calls <- struct{}{} })
+	await(t, calls, "the first list")
+	return calls
+}
+
+// run watches dir until the test ends.
+func run(t *testing.T, log zerolog.Logger, dir string, changed func(context.Context)) {
+	t.Helper()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		NewDirectories(zerolog.Nop(), dir).Run(t.Context(), func() { calls <- struct{}{} })
+		NewDirectories(log, dir).Run(t.Context(), func() { changed(t.Context()) })
 	}()
 	t.Cleanup(func() { <-done })
-	await(t, calls, "the first list")
-	return calls
 }
 
 func await(t *testing.T, calls <-chan struct{}, what string) {

@@ -2,6 +2,8 @@ package watch
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
 	"os"
 	"reflect"
 	"slices"
@@ -54,7 +56,7 @@ func (r *reporter) leave() error {
 	if r.file == "" {
 		return nil
 	}
-	if err := os.Remove(r.file); !isMissing(err) {
+	if err := os.Remove(r.file); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -102,7 +102,9 @@ func TestAStatusFileThatCantBeWrittenIsSaidOnce(t *testing.T) {
 		n.boot(func(c *Config) { c.StatusFile = filepath.Join(n.kubelet, "absent", "x.status.json") })
 		n.healthy(daemonPod("web"))
 		n.apiGone()
-		if lines := said(func(l line) bool { return l.isLoud() && l.Message == "the status file can't be written: the command status tells of an earlier time" }); len(lines) != 1 {
+		if lines := said(func(l line) bool {
+			return l.isLoud() && l.Message == "the status file can't be written: the command status tells of an earlier time"
+		}); len(lines) != 1 {
 			t.Errorf("said %d times", len(lines))
 		}
 		n.wantFile(n.stored(daemonPod("web")))
