@@ -100,3 +100,21 @@ func TestThirdGenerationPushesOutTheFirst(t *testing.T) {
 		t.Fatalf("on disk: %v", got)
 	}
 }
+
+func TestNoGenerationIsRemovedWhileAnotherStillRuns(t *testing.T) {
+	s := newStory(t).healthy()
+	s.stored(web, webUID)
+	s.stored(web, "web-2")
+	s.w.Disk.Checkpoints[0].Active = Intact
+	s.kubeletRunsStatic()
+	s.w.Disk.Checkpoints[0].Active = Missing // withdrawn just now
+	s.plan()
+	s.pass(s.p.Grace)
+	s.w.Confirmed[web] = s.w.Now
+	s.plan()
+	s.pass(time.Minute)
+	s.expect()
+	s.kubeletRunsStatic()
+	s.plan()
+	s.expect("remove")
+}

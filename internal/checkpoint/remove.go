@@ -27,7 +27,7 @@ func (s *step) remove() bool {
 		if s.Disk.Marks[s.lineage].Removing { // else a restart would not know that it may have cut itself off
 			s.emit(Action{Kind: Withdraw, Reason: ReasonRemovalStopping}, s.active)
 		}
-	case !s.stopped(s.current):
+	case !s.allStopped():
 		s.removing(ReasonRemovalStopping)
 	case s.next.Marks.Removing && !s.confirmedAgain():
 	default:

@@ -8,13 +8,6 @@ func (s *step) save() {
 	if s.unscheduled || p == nil || p.Phase != PodLive || p.Rendering != Rendered || s.self() && s.next.Marks.Stuck == p.UID {
 		return
 	}
-	ready := s.ready(p)
-	if ready {
-		s.next.ReadySince, s.next.ReadyUID = s.Now, p.UID
-		if s.prev.ReadyUID == p.UID {
-			s.next.ReadySince = s.prev.ReadySince
-		}
-	}
 	c := s.own
 	switch {
 	case s.current == nil:
@@ -24,8 +17,8 @@ func (s *step) save() {
 	case c != nil && c.Digest == p.Digest:
 	case c != nil && c.Manifest == p.Manifest:
 		s.saveParent(p, ReasonAssetsChanged)
-	case !ready || s.active != nil && !s.self():
-	case c != nil || s.due(s.next.ReadySince.Add(s.policy.PromoteAfter)):
+	case s.next.ReadyUID == "" || s.active != nil && !s.self():
+	case c != nil || s.reliable():
 		s.saveParent(p, ReasonParentChanged)
 	}
 }
@@ -34,4 +27,21 @@ func (s *step) saveParent(p *Parent, reason Reason) {
 	s.actions = append(s.actions, Action{
 		Kind: Save, Lineage: s.lineage, Namespace: p.Namespace, Name: p.Name, UID: p.UID, Reason: reason,
 	})
+}
+
+// noteReady notes since when the parent has been Ready.
+func (s *step) noteReady() {
+	p := s.parent
+	if p == nil || p.Phase != PodLive || !s.ready(p) {
+		return
+	}
+	s.next.ReadySince, s.next.ReadyUID = s.Now, p.UID
+	if s.prev.ReadyUID == p.UID {
+		s.next.ReadySince = s.prev.ReadySince
+	}
+}
+
+// reliable says whether the parent has been Ready for long enough to rely on it.
+func (s *step) reliable() bool {
+	return s.next.ReadyUID != "" && s.due(s.next.ReadySince.Add(s.policy.PromoteAfter))
 }

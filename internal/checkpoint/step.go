@@ -18,6 +18,7 @@ type step struct {
 func (s *step) decide() {
 	s.next.Up = s.anyUp()
 	s.next.GoneSince = s.goneSince()
+	s.noteReady()
 	s.judge()
 	s.save()
 	switch {

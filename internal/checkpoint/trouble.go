@@ -37,7 +37,7 @@ func (d Downtime) lasts(limit time.Duration) bool { return d.Of != "" && d.Total
 // until that very pod has been up for a while, so that nothing flips, or another pod takes its place.
 func (s *step) judge() {
 	s.next.Marks = s.prev.Marks
-	s.next.Marks.LoadBearing = s.next.Marks.LoadBearing && !s.next.Up
+	s.next.Marks.LoadBearing = s.next.Marks.LoadBearing && !s.reliable()
 	if s.next.Marks.Stuck != "" && (s.replaced(s.next.Marks.Stuck) || s.proven(s.next.Marks.Stuck)) {
 		s.next.Marks.Stuck = ""
 	}

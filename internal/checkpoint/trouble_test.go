@@ -259,3 +259,30 @@ func TestActiveManifestThatIsTheLastCopyIsNotWithdrawn(t *testing.T) {
 	s.plan()
 	s.expect("withdraw")
 }
+
+func TestMomentOfLifeOfACrashingParentDoesNotEndLoadBearing(t *testing.T) {
+	s := newStory(t).healthy()
+	s.stored(web, webUID).Active = Intact
+	s.kubeletRunsStatic()
+	s.w.Disk.Marks = map[Lineage]Marks{web: {LoadBearing: true}}
+	s.parent(web, "web-2")
+	s.w.Managed["web-2"] = Managed{}
+	for range 3 {
+		s.container("web-2", ContainerRunning)
+		s.plan()
+		s.pass(time.Second)
+		s.container("web-2", ContainerExited)
+		s.plan()
+		s.pass(time.Minute)
+	}
+	if !s.w.Disk.Marks[web].LoadBearing {
+		t.Fatal("what the API server lives on would be withdrawn again")
+	}
+	s.runs("web-2")
+	s.plan()
+	s.pass(s.p.PromoteAfter)
+	s.plan()
+	if s.w.Disk.Marks[web].LoadBearing {
+		t.Fatal("the mark stays though the parent is Ready")
+	}
+}

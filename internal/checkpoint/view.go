@@ -211,6 +211,11 @@ func (v *view) stopped(c *Checkpoint) bool {
 	})
 }
 
+// allStopped says whether nothing of any generation is left running.
+func (v *view) allStopped() bool {
+	return !slices.ContainsFunc(v.checkpoints, func(c Checkpoint) bool { return !v.stopped(&c) })
+}
+
 // anotherRuns says whether another generation than the one to run has not stopped yet.
 func (v *view) anotherRuns() bool {
 	return slices.ContainsFunc(v.checkpoints, func(c Checkpoint) bool { return c.Name != v.current.Name && !v.stopped(&c) })
