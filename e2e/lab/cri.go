@@ -52,6 +52,14 @@ func (n *Node) RunningContainer(ctx context.Context, namespace, pod, container s
 	return nil, fmt.Errorf("container %s of %s/%s doesn't run", container, namespace, pod)
 }
 
+// EndContainer kills a container's process.
+func (n *Node) EndContainer(ctx context.Context, c *runtime.Container) error {
+	_, err := withCRI(func(conn *grpc.ClientConn) (*runtime.StopContainerResponse, error) {
+		return runtime.NewRuntimeServiceClient(conn).StopContainer(ctx, &runtime.StopContainerRequest{ContainerId: c.Id})
+	})
+	return err
+}
+
 // PodIP is the address of a pod's ready sandbox; empty with host network.
 func (n *Node) PodIP(ctx context.Context, namespace, pod string) (string, error) {
 	all, err := n.Sandboxes(ctx)

@@ -11,6 +11,10 @@ func TestKubeletConformance(t *testing.T) {
 	sourcetest.TestKubelet(t, kubelet.NewFakeKubelet(t))
 }
 
+func TestOlderKubeletConformance(t *testing.T) {
+	sourcetest.TestKubelet(t, kubelet.NewFakeOlderKubelet(t))
+}
+
 func TestRuntimeConformance(t *testing.T) {
 	sourcetest.TestRuntime(t, kubelet.NewFakeRuntime(t))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -34,6 +35,8 @@ func NewFakeKubelet(t *testing.T) *FakeKubelet {
 
 func (k *FakeKubelet) Dir() string { return k.dir }
 
+func (k *FakeKubelet) Tell(ctx context.Context, _ *Pods) { <-ctx.Done() } // it tells all by itself
+
 func (k *FakeKubelet) Start(context.Context) error {
 	k.stop = serve(k.t, filepath.Join(k.dir, "pods-api", "pods-api.sock"), func(s grpc.ServiceRegistrar) { podsv1.RegisterPodsServer(s, k.fake) })
 	return nil
@@ -54,6 +57,64 @@ func (k *FakeKubelet) CreatePod(_ context.Context, name string) (checkpoint.UID,
 func (k *FakeKubelet) DeletePod(_ context.Context, name string) error {
 	k.fake.sync()
 	k.fake.events <- event(podsv1.EventType_DELETED, &corev1.Pod{ObjectMeta: podOf(name).ObjectMeta})
+	return nil
+}
+
+// FakeOlderKubelet is the fake of one without the Pods API, for tests that import what imports this package.
+type FakeOlderKubelet struct {
+	t    *testing.T
+	node *node
+	fake *olderKubelet
+	stop func()
+	mu   sync.Mutex
+	told *Pods
+}
+
+func NewFakeOlderKubelet(t *testing.T) *FakeOlderKubelet {
+	t.Helper()
+	node, fake := newOlderNode(t)
+	k := &FakeOlderKubelet{t: t, node: node, fake: fake}
+	must(t, k.Start(t.Context()))
+	return k
+}
+
+func (k *FakeOlderKubelet) Dir() string { return k.node.dir }
+
+func (k *FakeOlderKubelet) Start(context.Context) error {
+	k.stop = k.fake.start(k.t, k.node)
+	return nil
+}
+
+func (k *FakeOlderKubelet) Kill(context.Context) error {
+	k.stop()
+	return nil
+}
+
+func (k *FakeOlderKubelet) Tell(ctx context.Context, pods *Pods) {
+	pods.SawRuntime(runs())
+	pods.SawPods(nil)
+	k.mu.Lock()
+	k.told = pods
+	k.mu.Unlock()
+	<-ctx.Done()
+}
+
+func (k *FakeOlderKubelet) CreatePod(_ context.Context, name string) (checkpoint.UID, error) {
+	uid := checkpoint.UID("uid-of-" + name)
+	k.fake.know(name)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.told.SawRuntime(runs(checkpoint.Sandbox{UID: uid, Name: name}))
+	k.told.SawPods([]*corev1.Pod{podOf(string(uid), ready)})
+	return uid, nil
+}
+
+func (k *FakeOlderKubelet) DeletePod(context.Context, string) error {
+	k.fake.know()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.told.SawRuntime(runs())
+	k.told.SawPods(nil)
 	return nil
 }
 

@@ -13,7 +13,9 @@ import (
 type Kubelet interface {
 	Process
 	Dir() string
-	CreatePod(ctx context.Context, name string) (checkpoint.UID, error) // on the node, ready in a moment
+	// Tell has pods told, until ctx ends, what the API server and the container runtime say: an older kubelet tells names.
+	Tell(ctx context.Context, pods *kubelet.Pods)
+	CreatePod(ctx context.Context, name string) (checkpoint.UID, error) // that asks for a checkpoint, ready in a moment
 	DeletePod(ctx context.Context, name string) error                   // returns when it is gone
 }
 
@@ -27,6 +29,7 @@ func TestKubelet(t *testing.T, k Kubelet) {
 	pods.APIServing(true)
 	volumes := kubelet.NewVolumes(pods, log) // it tells when the socket is there
 	watch(t, func(ctx context.Context, _ func(struct{})) { volumes.Run(ctx, func(checkpoint.UID) {}) })
+	watch(t, func(ctx context.Context, _ func(struct{})) { k.Tell(ctx, pods) })
 	facts := watch(t, pods.Run)
 	managed := func(within time.Duration, what string, wanted func(map[checkpoint.UID]checkpoint.Managed) bool) {
 		t.Helper()

@@ -53,10 +53,15 @@ func (l *Loop) knowsCheckpoints() bool {
 	})
 }
 
+const confirmation = "confirmation"
+
+// errOtherNode stays as long as nobody acts.
+var errOtherNode = errors.New("this is another node, or another cluster")
+
 // confirm asks the API server, by a live LIST, which lineages are gone, and whether it is still the cluster that this
 // node belongs to: one whose etcd was lost or restored answers 200 with nothing.
 func (l *Loop) confirm(ctx context.Context, wanted checkpoint.Lineage) {
-	l.ask(ctx, "confirmation", func() (func() error, error) {
+	l.ask(ctx, confirmation, func() (func() error, error) {
 		asked := time.Now()
 		uid, err := l.Cluster.NodeUID(ctx)
 		if err != nil {
@@ -75,7 +80,7 @@ func (l *Loop) confirmed(asked time.Time, wanted checkpoint.Lineage, nodeUID str
 		return fmt.Errorf("nothing is removed: %w", err)
 	}
 	if known != nodeUID {
-		return fmt.Errorf("the API server knows this node by the UID %s, and recorded here is %s: nothing is removed; if the node has joined the same cluster anew, remove state.json beside the stored manifests", nodeUID, known)
+		return fmt.Errorf("%w: the API server knows it by the UID %s, and recorded here is %s: nothing is removed; if the node has joined the same cluster anew, remove state.json beside the stored manifests", errOtherNode, nodeUID, known)
 	}
 	present := make(map[checkpoint.Lineage]bool)
 	for _, pod := range pods {

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -129,6 +130,7 @@ func (l *Loop) Run(ctx context.Context) {
 			l.foldVolumes(uids)
 		case <-l.Directories.slot:
 			l.foldDisk()
+			l.retries.again(confirmation)
 		case answer := <-l.answers:
 			answer()
 		case <-l.Pings:
@@ -186,7 +188,11 @@ func (l *Loop) ask(ctx context.Context, name string, question func() (answer fun
 				l.retries.succeeded(name)
 				return
 			}
-			wait, news := l.retries.failed(name)
+			hold := l.retries.failed
+			if errors.Is(err, errOtherNode) {
+				hold = l.retries.refused
+			}
+			wait, news := hold(name)
 			l.Log.WithLevel(levelOf(zerolog.WarnLevel, news)).Err(err).Str("question", name).Dur("retry_in", wait).
 				Msg("no usable answer yet")
 		}

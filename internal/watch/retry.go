@@ -48,6 +48,23 @@ func (r retries) failed(name string) (wait time.Duration, news bool) {
 	return held.hold(), news
 }
 
+// seldom is between two questions whose answer somebody must change first.
+const seldom = 5 * time.Minute
+
+// refused is as failed, of an answer that will be the same before somebody acts.
+func (r retries) refused(name string) (wait time.Duration, news bool) {
+	_, news = r.failed(name)
+	r[name].at = time.Now().Add(seldom)
+	return seldom, news
+}
+
+// again lets name be tried now, if it failed: what it is held back by may be gone.
+func (r retries) again(name string) {
+	if held := r[name]; held != nil && held.failing {
+		held.at = time.Now()
+	}
+}
+
 // succeeded lets name be tried again at once, unless it was just now: then somebody undoes it, and it is held back.
 func (r retries) succeeded(name string) (lasted bool) {
 	held := r.of(name)
