@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -23,6 +24,7 @@ func fakeNode() {
 	kubelet, runtime := grpc.NewServer(), grpc.NewServer()
 	podsv1.RegisterPodsServer(kubelet, unsyncedKubelet{})
 	cri.RegisterRuntimeServiceServer(runtime, emptyRuntime{})
+	cri.RegisterImageServiceServer(runtime, fewImages{})
 	go serve(kubelet, filepath.Join(api, "pods-api.sock"))
 	serve(runtime, os.Args[1])
 }
@@ -61,4 +63,14 @@ func (emptyRuntime) ListPodSandbox(context.Context, *cri.ListPodSandboxRequest) 
 
 func (emptyRuntime) ListContainers(context.Context, *cri.ListContainersRequest) (*cri.ListContainersResponse, error) {
 	return &cri.ListContainersResponse{}, nil
+}
+
+// fewImages has every image but those called absent.
+type fewImages struct{ cri.UnimplementedImageServiceServer }
+
+func (fewImages) ImageStatus(_ context.Context, asked *cri.ImageStatusRequest) (*cri.ImageStatusResponse, error) {
+	if strings.Contains(asked.Image.Image, "absent") {
+		return &cri.ImageStatusResponse{}, nil
+	}
+	return &cri.ImageStatusResponse{Image: &cri.Image{Id: asked.Image.Image}}, nil
 }

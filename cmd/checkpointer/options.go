@@ -62,12 +62,12 @@ func (o *options) add(flags *pflag.FlagSet, env lookupEnv) {
 
 	flags.StringVar(&o.nodeName, "node-name", nodeName, "name of this node's Node object; NODE_NAME by default")
 	flags.StringSliceVar(&o.namespaces, "namespaces", []string{namespace}, "namespaces in which pods may ask for a checkpoint")
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "/etc/kubernetes/kubelet.conf", "credentials for the API server: the node's own")
+	addKubeconfig(flags, &o.kubeconfig)
 	flags.StringVar(&o.kubeletDir, "kubelet-dir", "/var/lib/kubelet", "the kubelet's root directory")
 	addDirs(flags, &o.dirs)
 	addLockFile(flags, &o.lockFile)
 	addProbeSocket(flags, &o.socket)
-	flags.StringVar(&o.runtimeEndpoint, "container-runtime-endpoint", "", "CRI socket, as unix:///path; found among the usual places by default")
+	addRuntimeEndpoint(flags, &o.runtimeEndpoint)
 	flags.DurationVar(&o.runtimeTimeout, "runtime-request-timeout", 10*time.Second, "how long a call of the container runtime may take")
 	flags.DurationVar(&o.policy.Grace, "checkpoint-grace-period", o.policy.Grace, "how long a pod must be gone before its checkpoint is removed")
 	flags.DurationVar(&o.policy.APITimeout, "api-timeout", o.policy.APITimeout, "how long an API server that says nothing is waited for at start")
@@ -87,6 +87,21 @@ func addDirs(flags *pflag.FlagSet, dirs *manifest.Dirs) {
 
 func addLockFile(flags *pflag.FlagSet, path *string) {
 	flags.StringVar(path, "lock-file", "/run/lock/pod-checkpointer.lock", "held by the one copy on this node that acts")
+}
+
+func addKubeconfig(flags *pflag.FlagSet, path *string) {
+	flags.StringVar(path, "kubeconfig", "/etc/kubernetes/kubelet.conf", "credentials for the API server: the node's own")
+}
+
+func addRuntimeEndpoint(flags *pflag.FlagSet, endpoint *string) {
+	flags.StringVar(endpoint, "container-runtime-endpoint", "", "CRI socket, as unix:///path; found among the usual places by default")
+}
+
+func validateEndpoint(endpoint string) error {
+	if path, ok := strings.CutPrefix(endpoint, unixScheme); endpoint != "" && (!ok || !filepath.IsAbs(path)) {
+		return fmt.Errorf("--container-runtime-endpoint must be a socket, as unix:///path, not %q", endpoint)
+	}
+	return nil
 }
 
 // addProbeSocket defines the flag that agent and probe must agree on.
@@ -124,8 +139,8 @@ func (o *options) validate() error {
 			return fmt.Errorf("--%s must not be negative, as %v is", flag, delays[flag])
 		}
 	}
-	if path, ok := strings.CutPrefix(o.runtimeEndpoint, unixScheme); o.runtimeEndpoint != "" && (!ok || !filepath.IsAbs(path)) {
-		return fmt.Errorf("--container-runtime-endpoint must be a socket, as unix:///path, not %q", o.runtimeEndpoint)
+	if err := validateEndpoint(o.runtimeEndpoint); err != nil {
+		return err
 	}
 	if err := checkSocket(o.socket); err != nil {
 		return err

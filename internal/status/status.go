@@ -124,6 +124,9 @@ func Read(path string) (Report, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return r, fmt.Errorf("%s is no report of an agent: %w", path, err)
 	}
+	if r.Format == Format && (r.Agent == nil || r.Written == nil) {
+		return r, fmt.Errorf("%s is no report of an agent: it does not say whose, and of when", path)
+	}
 	if r.Format != Format {
 		return r, fmt.Errorf("%s has the format %q, and this program knows %q: use the program of the agent that runs", path, r.Format, Format)
 	}
