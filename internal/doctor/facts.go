@@ -104,9 +104,10 @@ func (f *Facts) gatherDisk(store *manifest.Store) {
 	disk, err := store.List()
 	f.DiskErr = err
 	for _, c := range disk.Checkpoints {
-		found := Checkpoint{Checkpoint: c, Twins: store.Foreign(c.Namespace, c.Name)}
-		found.Pod, _ = store.Pod(c.Namespace, c.Name)
-		found.Missing, found.AssetErr = store.MissingAssets(c.Namespace, c.Name)
+		key := manifest.Key{Namespace: c.Namespace, Name: c.Name, Previous: c.Previous}
+		found := Checkpoint{Checkpoint: c, Twins: store.Foreign(key)}
+		found.Pod, _ = store.Pod(key)
+		found.Missing, found.AssetErr = store.MissingAssets(key)
 		f.Checkpoints = append(f.Checkpoints, found)
 	}
 }
