@@ -80,6 +80,11 @@ e2e-all: ## The same, with 50 power cuts in the middle of saves
 chaos: build ## Break a real node in random ways: CHAOS_MINUTES=60, CHAOS_SEED= to repeat a story (root, Linux)
 	@cd e2e && CHAOS_MINUTES=$${CHAOS_MINUTES:-60} go test -count=1 -timeout 24h -v -run 'TestChaos$$' .
 
+.PHONY: simulate
+simulate: ## Random histories of the modelled world against the core: SEED=first RUNS=how many STEPS=of each
+	SEED=$(or $(SEED),0) RUNS=$(or $(RUNS),50000) STEPS=$(or $(STEPS),300) \
+	  go test -count=1 -timeout 0 -v -run TestHistories ./internal/checkpoint/simulation
+
 .PHONY: bench
 bench: ## Benchmarks
 	go test -run '^$$' -bench . -benchmem ./...

@@ -109,3 +109,13 @@ func (s *step) expired() bool {
 	c := s.current
 	return c.Manifest != "" && c.Manifest == s.next.Marks.Proven || s.due(c.SavedAt.Add(s.policy.KeepPrevious))
 }
+
+// allStopped says whether nothing of any generation is left running.
+func (v *view) allStopped() bool {
+	return !slices.ContainsFunc(v.checkpoints, func(c Checkpoint) bool { return !v.stopped(&c) })
+}
+
+// anotherRuns says whether another generation than the one to run has not stopped yet.
+func (v *view) anotherRuns() bool {
+	return slices.ContainsFunc(v.checkpoints, func(c Checkpoint) bool { return c.Name != v.current.Name && !v.stopped(&c) })
+}

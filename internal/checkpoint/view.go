@@ -211,16 +211,6 @@ func (v *view) stopped(c *Checkpoint) bool {
 	})
 }
 
-// allStopped says whether nothing of any generation is left running.
-func (v *view) allStopped() bool {
-	return !slices.ContainsFunc(v.checkpoints, func(c Checkpoint) bool { return !v.stopped(&c) })
-}
-
-// anotherRuns says whether another generation than the one to run has not stopped yet.
-func (v *view) anotherRuns() bool {
-	return slices.ContainsFunc(v.checkpoints, func(c Checkpoint) bool { return c.Name != v.current.Name && !v.stopped(&c) })
-}
-
 // orphans are READY sandboxes of the lineage's API pods while the kubelet, not having seen the API server since its
 // start, manages none of them: nobody restarts what fails in them.
 func (v *view) orphans() (ids []string) {

@@ -1,0 +1,6 @@
+//go:build race
+
+package simulation
+
+// histories is how many are played: fewer under the race detector, which makes each much slower.
+const histories = 100
