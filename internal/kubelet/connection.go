@@ -19,6 +19,9 @@ const (
 	longestGone = 2 * time.Second
 )
 
+// answerTimeout is how long the kubelet may take to tell what it manages.
+const answerTimeout = 10 * time.Second
+
 // dial makes a client of a local socket, given as unix:///path. It does not connect yet.
 func dial(endpoint string, options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	return grpc.NewClient(endpoint, append(options,

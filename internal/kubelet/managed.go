@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"errors"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,15 @@ const sourceAnnotation = "kubernetes.io/config.source"
 
 // evicted is the reason in the status of a pod that the kubelet evicted (k8s.io/kubernetes/pkg/kubelet/eviction.Reason).
 const evicted = "Evicted"
+
+// Limits of what a kubelet may have: far above what any has, so that one which is out of its mind takes no more memory
+// than that.
+const (
+	maxPods = 10_000
+	maxUID  = 256 // bytes
+)
+
+var errTooMuch = errors.New("the kubelet tells more than it can know")
 
 // known is what the kubelet's events add up to.
 type known struct {
@@ -37,6 +47,9 @@ func (k known) fold(event *podsv1.WatchPodsEvent) error {
 	}
 	if err := pod.Unmarshal(event.Pod); err != nil {
 		return err
+	}
+	if len(pod.UID) > maxUID || len(k.managed)+len(k.evicted) > maxPods {
+		return errTooMuch
 	}
 	uid := checkpoint.UID(pod.UID)
 	delete(k.managed, uid)

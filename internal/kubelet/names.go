@@ -24,13 +24,11 @@ type heard struct {
 
 	mu    sync.Mutex
 	uids  map[name]checkpoint.UID // nil: not told yet
+	runs  map[name]bool           // it has a sandbox that is ready
 	ready map[checkpoint.UID]bool
 }
 
 type name struct{ namespace, name string }
-
-// listTimeout bounds one question to podresources.
-const listTimeout = 10 * time.Second
 
 var (
 	errClosed  = errors.New("the kubelet closed the connection")
@@ -42,15 +40,18 @@ func (p *Pods) SawRuntime(facts RuntimeFacts) {
 	if facts.State != checkpoint.RuntimeKnown {
 		return
 	}
-	uids, created := make(map[name]checkpoint.UID), make(map[name]time.Time)
+	uids, runs, created := make(map[name]checkpoint.UID), make(map[name]bool), make(map[name]time.Time)
 	for _, s := range facts.Sandboxes {
 		of := name{s.Namespace, s.Name}
 		if !s.FromFile && !s.Created.Before(created[of]) {
 			uids[of], created[of] = s.UID, s.Created
 		}
+		if !s.FromFile && s.Ready {
+			runs[of] = true
+		}
 	}
 	p.heard.mu.Lock()
-	p.heard.uids = uids
+	p.heard.uids, p.heard.runs = uids, runs
 	p.heard.mu.Unlock()
 	p.nodeChanged()
 }
@@ -74,7 +75,8 @@ func (p *Pods) nodeChanged() {
 }
 
 // connectByName asks an older kubelet, over one connection until it breaks, each time that it is kicked. That it knows
-// no pod of the API server may mean that it has not seen the server since its start: it does not tell.
+// no pod of the API server may mean that it has not seen the server since its start: it does not tell, and nothing tells
+// when it has. So while something runs that it does not know, it is asked again, less and less often.
 func (p *Pods) connectByName(ctx context.Context, retry interface{ Reset() }, report func(PodsFacts)) error {
 	p.heard.asked.Store(true)
 	defer p.heard.asked.Store(false)
@@ -85,12 +87,13 @@ func (p *Pods) connectByName(ctx context.Context, retry interface{ Reset() }, re
 		return err
 	}
 	defer conn.Close()
-	client, closed := podresourcesv1.NewPodResourcesListerClient(conn), make(chan struct{})
+	client, closed, asks := podresourcesv1.NewPodResourcesListerClient(conn), make(chan struct{}), newBackoff()
 	for first := true; ; first = false {
-		managed, known, err := p.managedByName(ctx, client)
+		listed, err := p.listByName(ctx, client)
 		if err != nil {
 			return err
 		}
+		managed, known, strangers := p.managedByName(listed)
 		if first {
 			retry.Reset()
 			go func() {
@@ -101,12 +104,18 @@ func (p *Pods) connectByName(ctx context.Context, retry interface{ Reset() }, re
 		if known {
 			p.tell(report, PodsFacts{State: checkpoint.KubeletSynced, Managed: managed, Detail: "by podresources, which tells names only"})
 		}
+		var again <-chan time.Time
+		if strangers {
+			again = time.After(asks.NextBackOff())
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-closed:
 			return errClosed
 		case <-p.kick:
+			asks.Reset()
+		case <-again:
 		}
 		if !missing(p.directory) {
 			return errPodsAPI
@@ -114,21 +123,31 @@ func (p *Pods) connectByName(ctx context.Context, retry interface{ Reset() }, re
 	}
 }
 
-// managedByName is not known before what runs is.
-func (p *Pods) managedByName(ctx context.Context, client podresourcesv1.PodResourcesListerClient) (managed map[checkpoint.UID]checkpoint.Managed, known bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+func (p *Pods) listByName(ctx context.Context, client podresourcesv1.PodResourcesListerClient) (listed map[name]bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, p.patience)
 	defer cancel()
-	listed, err := client.List(ctx, &podresourcesv1.ListPodResourcesRequest{})
+	response, err := client.List(ctx, &podresourcesv1.ListPodResourcesRequest{})
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
+	listed = make(map[name]bool)
+	for _, pod := range response.PodResources {
+		listed[name{pod.Namespace, pod.Name}] = true
+	}
+	return listed, nil
+}
+
+// managedByName are the pods of those names. known: it is known what runs. strangers: something runs, for the API server,
+// that is not listed.
+func (p *Pods) managedByName(listed map[name]bool) (managed map[checkpoint.UID]checkpoint.Managed, known, strangers bool) {
 	p.heard.mu.Lock()
 	defer p.heard.mu.Unlock()
 	managed = make(map[checkpoint.UID]checkpoint.Managed)
-	for _, pod := range listed.PodResources {
-		if uid, ok := p.heard.uids[name{pod.Namespace, pod.Name}]; ok {
+	for of, uid := range p.heard.uids {
+		if listed[of] {
 			managed[uid] = checkpoint.Managed{Ready: p.heard.ready[uid]}
 		}
+		strangers = strangers || p.heard.runs[of] && !listed[of]
 	}
-	return managed, p.heard.uids != nil, nil
+	return managed, p.heard.uids != nil, strangers
 }

@@ -139,6 +139,26 @@ func TestOlderKubeletThatRestarts(t *testing.T) {
 	}
 }
 
+// TestOlderKubeletThatHasNotSeenTheAPIServer does not list what it has run before its restart, and nothing tells when it
+// does: found with a kubelet 1.34.4.
+func TestOlderKubeletThatHasNotSeenTheAPIServer(t *testing.T) {
+	n, k := newOlderNode(t)
+	k.start(t, n)
+	source(t, func(ctx context.Context) { n.pods.Run(ctx, n.add) })
+	n.pods.SawRuntime(runs(checkpoint.Sandbox{UID: "a1", Name: "a", Ready: true}, checkpoint.Sandbox{UID: "static", Name: "s", FromFile: true, Ready: true}))
+	n.awaitManaged(t)
+	k.know("a")
+	n.awaitManaged(t, "a1")
+	for len(k.asked) > 0 {
+		<-k.asked
+	}
+	select {
+	case <-k.asked:
+		t.Error("it was asked though it lists all that runs")
+	case <-time.After(time.Second):
+	}
+}
+
 // TestUpgradeOfTheKubelet: the Pods API is better, and is taken as soon as it is there.
 func TestUpgradeOfTheKubelet(t *testing.T) {
 	n, k := newOlderNode(t)

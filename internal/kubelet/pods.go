@@ -31,8 +31,9 @@ type PodsFacts struct {
 // that recovery rests on; nothing announces its end, so that it is asked again until then. An older kubelet is asked by
 // podresources instead.
 type Pods struct {
-	directory  string // of the socket of the Pods API
-	resources  string // of that of podresources
+	directory  string        // of the socket of the Pods API
+	resources  string        // of that of podresources
+	patience   time.Duration // with a kubelet that does not tell, or not all
 	log        zerolog.Logger
 	kick       chan struct{}
 	apiServing atomic.Bool
@@ -51,7 +52,7 @@ const (
 func NewPods(kubeletDir string, log zerolog.Logger) *Pods {
 	return &Pods{
 		directory: filepath.Join(kubeletDir, "pods-api"), resources: filepath.Join(kubeletDir, "pod-resources"),
-		log: log, kick: make(chan struct{}, 1),
+		patience: answerTimeout, log: log, kick: make(chan struct{}, 1),
 	}
 }
 
@@ -124,10 +125,15 @@ func (p *Pods) connect(ctx context.Context, retry interface{ Reset() }, report f
 	}
 }
 
+// errSilent ends a stream that tells nothing, or does not come to the end of its beginning, as that of a kubelet that hangs.
+var errSilent = errors.New("the kubelet does not tell what it manages")
+
 // watch follows one stream until it ends, always with an error.
 func (p *Pods) watch(ctx context.Context, client podsv1.PodsClient, retry interface{ Reset() }, report func(PodsFacts)) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silent := time.AfterFunc(p.patience, func() { cancel(errSilent) })
+	defer silent.Stop()
 	stream, err := client.WatchPods(ctx, &podsv1.WatchPodsRequest{})
 	if err != nil {
 		return err
@@ -135,10 +141,14 @@ func (p *Pods) watch(ctx context.Context, client podsv1.PodsClient, retry interf
 	known, synced := newKnown(), false
 	for {
 		event, err := stream.Recv()
+		if errors.Is(context.Cause(ctx), errSilent) {
+			return errSilent
+		}
 		if err != nil {
 			return err
 		}
 		if event.Type == podsv1.EventType_INITIAL_SYNC_COMPLETE {
+			silent.Stop()
 			synced = true
 			retry.Reset()
 		} else if err := known.fold(event); err != nil {
