@@ -66,7 +66,9 @@ func (emptyRuntime) ListContainers(context.Context, *cri.ListContainersRequest) 
 }
 
 // fewImages has every image but those called absent.
-type fewImages struct{ cri.UnimplementedImageServiceServer }
+type fewImages struct {
+	cri.UnimplementedImageServiceServer
+}
 
 func (fewImages) ImageStatus(_ context.Context, asked *cri.ImageStatusRequest) (*cri.ImageStatusResponse, error) {
 	if strings.Contains(asked.Image.Image, "absent") {

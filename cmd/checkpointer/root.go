@@ -47,7 +47,7 @@ func newRootCommand(env lookupEnv) *cobra.Command {
 	root.Version = version
 	root.SetVersionTemplate(versionLine())
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.AddCommand(newRunCommand(env), newRenderCommand(), newStatusCommand(env), newDoctorCommand(env), newProbeCommand(env), newCopyEnvCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(env), newRenderCommand(), newStatusCommand(env), newDoctorCommand(env), newCleanupCommand(env), newProbeCommand(env), newCopyEnvCommand(), newVersionCommand())
 	return root
 }
 

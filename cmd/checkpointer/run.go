@@ -15,6 +15,7 @@ import (
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/apiclient"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/cleanup"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/kubelet"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
 	"github.com/pod-checkpointer/pod-checkpointer/internal/probe"
@@ -57,8 +58,7 @@ func run(ctx context.Context, o options, log zerolog.Logger) error {
 	if err := kubelet.CheckDir(o.kubeletDir); err != nil {
 		return err
 	}
-	api, err := apiclient.New(apiclient.Config{Kubeconfig: o.kubeconfig, NodeName: o.nodeName}, log)
-	if err != nil {
+	if _, err := apiclient.New(apiclient.Config{Kubeconfig: o.kubeconfig, NodeName: o.nodeName}, log); err != nil {
 		return err
 	}
 	endpoint, err := findRuntime(o.runtimeEndpoint)
@@ -70,13 +70,36 @@ func run(ctx context.Context, o options, log zerolog.Logger) error {
 	defer cancel()
 	role := role{pings: make(watch.Pings)}
 	go probe.Serve(ctx, o.socket, role.answer, log)
-	unlock, err := lock(ctx, o.lockFile, log)
-	if err != nil || ctx.Err() != nil {
+	for {
+		unlock, err := lock(ctx, o.lockFile, log)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		if !cleanup.Intended(o.lockFile) {
+			role.leading.Store(true)
+			err = lead(ctx, o, endpoint, role.pings, log)
+			role.leading.Store(false)
+		}
+		unlock()
+		if err != nil || ctx.Err() != nil || !cleanup.Intended(o.lockFile) {
+			log.Info().Msg("stopped")
+			return err
+		}
+		log.Info().Msg("standing by: a cleanup of this node is under way")
+		if err := cleanup.Await(ctx, o.lockFile); err != nil {
+			return err
+		}
+	}
+}
+
+// lead is what the copy does that holds the lock: until ctx ends, a cleanup wants the lock, or there is nothing left to do.
+func lead(ctx context.Context, o options, endpoint string, pings watch.Pings, log zerolog.Logger) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	api, err := apiclient.New(apiclient.Config{Kubeconfig: o.kubeconfig, NodeName: o.nodeName}, log)
+	if err != nil {
 		return err
 	}
-	defer unlock()
-	role.leading.Store(true)
-
 	store, err := manifest.OpenStore(o.dirs)
 	if err != nil {
 		return err
@@ -97,7 +120,7 @@ func run(ctx context.Context, o options, log zerolog.Logger) error {
 		Kubelet:       pods,
 		Volumes:       volumes,
 		Runtime:       runtime,
-		Pings:         role.pings,
+		Pings:         pings,
 		StatusFile:    status.File(o.lockFile),
 		Agent: status.Agent{
 			Version: version, Node: o.nodeName, Namespace: o.podNamespace, Pod: o.podName,
@@ -118,10 +141,16 @@ func run(ctx context.Context, o options, log zerolog.Logger) error {
 		volumes.Run(ctx, func(uid checkpoint.UID) { loop.VolumeChanges.Put(map[checkpoint.UID]bool{uid: true}) })
 	})
 	sources.Go(func() { directories.Run(ctx, func() { loop.Directories.Put(struct{}{}) }) })
+	sources.Go(func() {
+		watch.NewDirectories(log, cleanup.IntentFile(o.lockFile)).Run(ctx, func() {
+			if cleanup.Intended(o.lockFile) {
+				cancel()
+			}
+		})
+	})
 	loop.Run(ctx)
 	cancel()
 	sources.Wait()
-	log.Info().Msg("stopped")
 	return nil
 }
 
