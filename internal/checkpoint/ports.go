@@ -14,7 +14,7 @@ func (s *step) contested() bool {
 		switch {
 		case o.lineage == s.lineage:
 			return false
-		case o.active != nil && overlap(ports, o.active.Ports):
+		case o.active != nil && overlap(ports, o.active.Ports), s.parent == nil && o.needs(ports):
 			return true
 		case !overlap(ports, o.ports()):
 			return false
@@ -27,11 +27,15 @@ func (s *step) contested() bool {
 // outranked says whether a pod of another lineage needs a port of the active checkpoint, whose own pod is not wanted any
 // more.
 func (s *step) outranked() bool {
-	return s.parent == nil && len(s.active.Ports) > 0 && slices.ContainsFunc(s.others, func(o *view) bool {
-		p := o.parent
-		return o.lineage != s.lineage && p != nil && p.Phase == PodLive && overlap(s.active.Ports, p.Ports) &&
-			o.managed(p.UID) && o.created(p.UID)
+	return s.parent == nil && slices.ContainsFunc(s.others, func(o *view) bool {
+		return o.lineage != s.lineage && o.needs(s.active.Ports)
 	})
+}
+
+// needs says whether the kubelet has begun to run the lineage's pod, which takes one of the ports.
+func (v *view) needs(ports []Port) bool {
+	p := v.parent
+	return p != nil && p.Phase == PodLive && overlap(ports, p.Ports) && v.managed(p.UID) && v.created(p.UID)
 }
 
 // ports are those of the lineage's pods, and of its checkpoint.

@@ -76,3 +76,19 @@ func TestPortsClashOnlyAtOneAddress(t *testing.T) {
 		}
 	}
 }
+
+// A pod that the API server does not tell of holds the port, so that the other lineage's crashes: nobody gains by a checkpoint.
+func TestCheckpointIsNotActivatedOnlyToBeWithdrawnForItsPort(t *testing.T) {
+	s := newStory(t).healthy()
+	s.stored(web, webUID).Ports = []Port{"53/UDP"}
+	other := s.parent("other", "other-uid")
+	other.Ports = []Port{"53/UDP"}
+	s.w.Managed["other-uid"] = Managed{}
+	s.container("other-uid", ContainerExited)
+	s.plan()
+	s.api(APIRefusing)
+	s.plan()
+	s.pass(time.Hour)
+	s.expect()
+	s.phase(web, Stored, ReasonPortTaken)
+}

@@ -17,7 +17,7 @@ const maxRetryWait = 5 * time.Minute
 // retry gives the kubelet, which rejects a static pod once and then forgets it, another look.
 func (s *step) retry() {
 	c := s.active
-	if c.Active != Intact || s.Runtime == RuntimeUnknown || s.Kubelet == KubeletUnknown || s.exists(c) || s.awaitsNetwork(c) {
+	if c.Active != Intact || s.Runtime == RuntimeUnknown || s.Kubelet == KubeletUnknown || s.exists(c) || s.mayStart(c) {
 		return
 	}
 	s.next.Ignored = s.prev.Ignored
@@ -35,11 +35,17 @@ func (s *step) retry() {
 	s.emit(Action{Kind: Retry, Reason: ReasonIgnored}, c)
 }
 
-// awaitsNetwork says whether the kubelet may have admitted the checkpoint and only wait for the pod network, which no
-// sandbox on it shows to be there. A kubelet that has not seen the API server ends no pod, and has one of a name at a time:
-// with another nonce, it would wait for the first one's end for ever.
-func (s *step) awaitsNetwork(c *Checkpoint) bool {
-	if c.HostPorts || s.Kubelet == KubeletSynced || s.API == APIServing {
+// mayStart says whether the kubelet may have admitted the checkpoint though it has no sandbox yet: a kubelet that tells
+// nothing may only be starting, and on the pod network a pod waits for that, which no sandbox shows to be there. One that has
+// not seen the API server ends no pod, and has one of a name at a time: with another nonce, it would wait for the first
+// one's end for ever.
+func (s *step) mayStart(c *Checkpoint) bool {
+	switch {
+	case s.Kubelet == KubeletSynced || s.API == APIServing:
+		return false
+	case s.Kubelet == KubeletAbsent:
+		return true
+	case c.HostPorts:
 		return false
 	}
 	return !slices.ContainsFunc(s.Disk.Checkpoints, func(o Checkpoint) bool {

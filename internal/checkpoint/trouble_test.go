@@ -286,3 +286,18 @@ func TestMomentOfLifeOfACrashingParentDoesNotEndLoadBearing(t *testing.T) {
 		t.Fatal("the mark stays though the parent is Ready")
 	}
 }
+
+func TestManifestIsNotTriedAgainWhileAKubeletThatTellsNothingMayOnlyBeStarting(t *testing.T) {
+	s := newStory(t)
+	s.stored(web, webUID).HostPorts = true
+	s.powerCut()
+	s.kubelet(KubeletAbsent)
+	s.plan()
+	s.pass(time.Hour)
+	s.expect()
+	s.api(APIServing) // from then on it is about to end what is no longer wanted
+	s.parent(web, webUID)
+	s.plan()
+	s.pass(s.p.RejectedAfter)
+	s.expect("retry")
+}

@@ -164,7 +164,6 @@ func (w *World) fold(s source, e event) {
 	case fromRuntime:
 		k.Runtime, k.Sandboxes = e.runtime.state, e.runtime.sandboxes
 	}
-	w.identify()
 }
 
 // identify records the Node object that the checkpoints are from, on the evidence of a pod that one was made of.

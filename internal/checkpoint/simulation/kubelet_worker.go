@@ -87,7 +87,7 @@ func (w *World) watchContainer(o *worker, s *sandbox) {
 		if o.crashes > 0 {
 			o.due = w.now + min(backOff<<min(o.crashes-1, 5), maxBackOff)
 		}
-		o.crashes++
+		o.crashes = min(o.crashes+1, 6) // more make no difference
 	}
 }
 

@@ -37,13 +37,22 @@ func (w *World) sandbox(id string) *sandbox {
 
 // makeSandbox makes a READY sandbox without a container.
 func (w *World) makeSandbox(k *worker) string {
-	w.serial++
 	s := sandbox{
-		id: fmt.Sprintf("sandbox-%d", w.serial), uid: k.uid, name: k.name, checkpointOf: k.checkpointOf,
+		id: w.newID(), uid: k.uid, name: k.name, checkpointOf: k.checkpointOf,
 		work: k.work, health: k.health, ready: true, created: w.now,
 	}
 	w.sandboxes = append(w.sandboxes, s)
 	return s.id
+}
+
+// newID is an ID that was never used. Without chance, it is the first that is free, so that equal states look equal.
+func (w *World) newID() string {
+	if w.serial++; w.random == nil {
+		for w.serial = 1; w.sandbox(fmt.Sprintf("sandbox-%d", w.serial)) != nil; {
+			w.serial++
+		}
+	}
+	return fmt.Sprintf("sandbox-%d", w.serial)
 }
 
 // start starts the sandbox's container, which exits at once if another process holds the port that it needs.
