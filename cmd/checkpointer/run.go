@@ -107,7 +107,7 @@ func lead(ctx context.Context, o options, endpoint string, pings watch.Pings, lo
 	pods := kubelet.NewPods(o.kubeletDir, log)
 	runtime := kubelet.NewRuntime(endpoint, o.runtimeTimeout, log)
 	volumes := kubelet.NewVolumes(pods, log)
-	directories := watch.NewDirectories(log, o.dirs.Manifests, o.dirs.Inactive, o.dirs.Assets)
+	directories := watch.NewDirectories(log, o.dirs.Manifests, o.dirs.Inactive, o.dirs.Assets, cleanup.IntentFile(o.lockFile))
 	loop := watch.NewLoop(watch.Config{
 		Policy:        o.policy,
 		Namespaces:    o.namespaces,
@@ -119,6 +119,7 @@ func lead(ctx context.Context, o options, endpoint string, pings watch.Pings, lo
 		Cluster:       api,
 		Kubelet:       pods,
 		Volumes:       volumes,
+		Disk:          directories,
 		Runtime:       runtime,
 		Pings:         pings,
 		StatusFile:    status.File(o.lockFile),
@@ -140,11 +141,14 @@ func lead(ctx context.Context, o options, endpoint string, pings watch.Pings, lo
 	sources.Go(func() {
 		volumes.Run(ctx, func(uid checkpoint.UID) { loop.VolumeChanges.Put(map[checkpoint.UID]bool{uid: true}) })
 	})
-	sources.Go(func() { directories.Run(ctx, func() { loop.Directories.Put(struct{}{}) }) })
 	sources.Go(func() {
-		watch.NewDirectories(log, cleanup.IntentFile(o.lockFile)).Run(ctx, func() {
+		directories.Run(ctx, func(dirs map[string]bool) {
 			if cleanup.Intended(o.lockFile) {
 				cancel()
+				return
+			}
+			if delete(dirs, filepath.Dir(o.lockFile)); len(dirs) > 0 { // no checkpoint lies there
+				loop.Directories.Put(dirs)
 			}
 		})
 	})

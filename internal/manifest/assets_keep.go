@@ -81,6 +81,17 @@ func orNotWhole(err error) error {
 	return err
 }
 
+// dirs are the checkpoint's asset directory and all directories in it, as far as they can be read.
+func (a assetDir) dirs() (dirs []string) {
+	_ = fs.WalkDir(a.root.FS(), a.base, func(dir string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && !IsTemporary(d.Name()) {
+			dirs = append(dirs, dir)
+		}
+		return nil
+	})
+	return dirs
+}
+
 // outdated names what only a running sandbox may still need: volumes other than those given, and generations of those
 // that are not the present one, to which subPath mounts are bound.
 func (a assetDir) outdated(volumes []string) (paths []string, err error) {

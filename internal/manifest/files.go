@@ -93,6 +93,9 @@ func removeFile(root *os.Root, name string) error {
 
 func tempName() string { return fmt.Sprintf("%s%016x", tempPrefix, rand.Uint64()) }
 
+// IsTemporary says whether a name is that of something that we are just writing.
+func IsTemporary(name string) bool { return strings.HasPrefix(name, tempPrefix) }
+
 // createFile writes a file that does not exist yet, and its content durably; its name becomes durable with syncDir.
 func createFile(root *os.Root, name string, data []byte, o owner) error {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
@@ -167,7 +170,7 @@ func readNames(root *os.Root, name string) ([]string, error) {
 func sweep(root *os.Root, dir string) error {
 	names, err := readNames(root, dir)
 	for _, name := range names {
-		if strings.HasPrefix(name, tempPrefix) {
+		if IsTemporary(name) {
 			err = errors.Join(err, root.RemoveAll(filepath.Join(dir, name)))
 		}
 	}

@@ -31,7 +31,8 @@ type Store struct {
 	readOnly bool // see ReadStore
 }
 
-// strange are files of one directory that look like ours by name only, as they were when they were read.
+// strange are files of one directory that look like ours by name only, as they were when they were read; the zero stamp:
+// they must be read again.
 type strange map[string]stamp
 
 // OpenStore makes the directories that are ours and finishes what a crash interrupted.
@@ -98,7 +99,7 @@ func (s *Store) List() (checkpoint.Disk, error) {
 			r.stored, r.checkpoint.Stored, r.checkpoint.SavedAt = sight{}, checkpoint.Altered, time.Time{}
 		}
 		if lost != nil {
-			r.assets, r.checkpoint.Digest = stamp{}, combine(r.manifest, nil)
+			r.loseAssets()
 		}
 		disk.Checkpoints = append(disk.Checkpoints, r.checkpoint)
 	}
@@ -137,18 +138,29 @@ func (s *Store) adopt(dir *os.Root) error {
 			seen[name] = now
 			continue
 		}
-		data, err := readFile(dir, name)
-		if err != nil {
+		if s.adoptFile(dir, name) {
 			continue
 		}
-		if r, err := parse(data, isPrevious(name), s.dirs.Assets); err == nil && r.name() == name {
-			s.records[name] = r
-		} else if now.settled(time.Now()) {
+		seen[name] = stamp{}
+		if now.settled(time.Now()) {
 			seen[name] = now
 		}
 	}
 	s.strange[dir.Name()] = seen
 	return err
+}
+
+func (s *Store) adoptFile(dir *os.Root, name string) bool {
+	data, err := readFile(dir, name)
+	if err != nil {
+		return false
+	}
+	r, err := parse(data, isPrevious(name), s.dirs.Assets)
+	if err != nil || r.name() != name {
+		return false
+	}
+	s.records[name] = r
+	return true
 }
 
 // inManifests calls do with the static pod directory. Like the others it is opened for each operation, because it may be

@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 )
 
@@ -19,8 +20,42 @@ func (s *Store) withAssets(r *record, do func(assetDir) error) error {
 
 // missing names the volumes that the manifest mounts and that are not whole on disk.
 func (r *record) missing(a assetDir) []string {
-	digests := a.digests(r.volumes)
-	return slices.DeleteFunc(slices.Clone(r.volumes), func(name string) bool { return digests[name] != "" })
+	return without(r.volumes, a.digests(r.volumes))
+}
+
+// without are those of the volumes that have no digest.
+func without(volumes []string, digests map[string]string) []string {
+	return slices.DeleteFunc(slices.Clone(volumes), func(name string) bool { return digests[name] != "" })
+}
+
+// AssetDirs are all directories below that of the assets that belong to checkpoints, as last listed: who watches them,
+// and tells Touched of it, has damage in them found at once.
+func (s *Store) AssetDirs() (dirs []string) {
+	for _, r := range s.records {
+		for _, dir := range r.assetDirs {
+			dirs = append(dirs, filepath.Join(s.dirs.Assets, dir))
+		}
+	}
+	slices.Sort(dirs)
+	return dirs
+}
+
+// Touched has the assets in, below and above the given directories read again by the next List.
+func (s *Store) Touched(dirs map[string]bool) {
+	for _, r := range s.records {
+		assets := filepath.Join(s.dirs.Assets, r.base())
+		for dir := range dirs {
+			if isIn(dir, assets) || isIn(assets, dir) {
+				r.assets = stamp{}
+			}
+		}
+	}
+}
+
+// isIn says whether a path is root or below it.
+func isIn(path, root string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // recoverAssets finishes or undoes interrupted changes, and removes assets that no manifest on disk is for.

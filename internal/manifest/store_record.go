@@ -24,9 +24,11 @@ type record struct {
 	checkpoint checkpoint.Checkpoint
 
 	stored, active sight
-	assets         stamp // of the asset directory when it was last read; zero: read it again
-	activated      bool  // a manifest of ours has been in the static pod directory since this process started
-	nonce          int   // of the active manifest
+	assets         stamp    // of the asset directory when it was last read; zero: read it again
+	damaged        []string // volumes that are missing or damaged
+	assetDirs      []string // the asset directory and all directories in it, relative to that of all assets
+	activated      bool     // a manifest of ours has been in the static pod directory since this process started
+	nonce          int      // of the active manifest
 }
 
 // sight is what a file was when last looked at.
@@ -118,10 +120,18 @@ func (r *record) lookAssets(assets *os.Root) {
 	outdated, err := a.outdated(r.volumes)
 	r.checkpoint.Digest = combine(r.manifest, digests)
 	r.checkpoint.Outdated = err != nil || len(outdated) > 0
+	r.damaged = without(r.volumes, digests)
+	r.assetDirs = a.dirs()
 	r.assets = stamp{}
-	if err == nil && len(digests) == len(r.volumes) && now.settled(time.Now()) {
+	if err == nil && len(r.damaged) == 0 && now.settled(time.Now()) {
 		r.assets = now
 	}
+}
+
+// loseAssets notes that none of the assets can be read.
+func (r *record) loseAssets() {
+	r.assets, r.assetDirs, r.damaged = stamp{}, nil, r.volumes
+	r.checkpoint.Digest = combine(r.manifest, nil)
 }
 
 // sight looks at one file, unless it is still what it was. A file that can't be read is no manifest for anyone: Altered.

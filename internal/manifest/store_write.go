@@ -128,14 +128,14 @@ func (s *Store) activate(key Key, write func(*record, *os.Root) error) error {
 	}
 	if len(missing) > 0 {
 		r.assets = stamp{}
-		return fmt.Errorf("its volumes %q are missing or damaged on disk; they are written again when its parent runs", missing)
+		return problemError{fmt.Errorf("its volumes %q are missing or damaged on disk; they are written again when its parent runs", missing)}
 	}
 	return s.inManifests(func(dir *os.Root) error {
 		if err := errors.Join(r.lookActive(dir), s.lookForeign(dir)); err != nil {
 			return err
 		}
 		if files := s.Foreign(key); len(files) > 0 {
-			return fmt.Errorf("the static pod directory has a manifest of the same pod that is not ours: %q", files)
+			return problemError{fmt.Errorf("the static pod directory has a manifest of the same pod that is not ours: %q", files)}
 		}
 		if other := s.records[key.other().FileName()]; other != nil {
 			if err := other.lookActive(dir); err != nil || other.active.file != checkpoint.Missing {

@@ -26,10 +26,14 @@ func (l *Loop) apply(ctx context.Context, actions []checkpoint.Action) (written 
 		switch {
 		case err != nil:
 			wait, news := l.retries.failed(nameOf(action))
-			describe(l.Log.WithLevel(levelOf(zerolog.ErrorLevel, news)), action).Err(err).Dur("retry_in", wait).Msg("action failed")
+			told := manifest.IsProblem(err)
+			describe(l.Log.WithLevel(levelOf(zerolog.ErrorLevel, news && !told)), action).Err(err).Dur("retry_in", wait).Msg("action failed")
 		case onDisk:
-			lasted := l.retries.succeeded(nameOf(action))
-			describe(l.Log.Info(), action).Bool("again", !lasted).Float64("took_ms", milliseconds(time.Since(start))).Msg("action done")
+			lasted, news := l.retries.succeeded(nameOf(action))
+			if news {
+				describe(l.Log.Warn(), action).Msg("somebody undoes this: it is done again and again, ever more slowly")
+			}
+			describe(l.Log.WithLevel(levelOf(zerolog.InfoLevel, lasted)), action).Float64("took_ms", milliseconds(time.Since(start))).Msg("action done")
 		}
 	}
 	return written

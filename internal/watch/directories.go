@@ -14,25 +14,34 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/fswatch"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
 )
 
 // Directories tells when anything changes in a set of directories, or in which directories they are: each may be removed,
-// made again, mounted over, or be a symlink that is changed.
+// made again, mounted over, or be a symlink that is changed. Directories of assets come and go beside them.
 type Directories struct {
 	paths     []string
+	assets    []string
+	wanted    Mailbox[[]string] // the latest assets
 	log       zerolog.Logger
 	complaint string // why they can't be watched, as said last; empty: they are
 }
 
 // NewDirectories watches the given absolute paths.
 func NewDirectories(log zerolog.Logger, paths ...string) *Directories {
-	return &Directories{paths: paths, log: log}
+	return &Directories{paths: paths, wanted: NewMailbox[[]string](), log: log}
 }
 
-// Run calls changed after every (re)start of the watch and after every change, until ctx ends. Whoever lists in answer
-// to changed misses nothing: the watch is in place before the call. While there can be no watch, it calls changed now and
-// then.
-func (d *Directories) Run(ctx context.Context, changed func()) {
+// Watch replaces the directories of assets. It is for one goroutine, and does not block.
+func (d *Directories) Watch(assets []string) { d.wanted.Put(assets) }
+
+// everywhere is where something changed if it is not known where.
+const everywhere = "/"
+
+// Run calls changed after every (re)start of the watch and after every change, until ctx ends, with the directories in
+// which something changed. Whoever lists in answer to changed misses nothing: the watch is in place before the call. While
+// there can be no watch, it calls changed now and then.
+func (d *Directories) Run(ctx context.Context, changed func(dirs map[string]bool)) {
 	retry := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(10*time.Second), backoff.WithMaxElapsedTime(0),
 	)
@@ -43,7 +52,7 @@ func (d *Directories) Run(ctx context.Context, changed func()) {
 		}
 		wait := retry.NextBackOff()
 		d.complain(err, wait)
-		changed()
+		changed(map[string]bool{everywhere: true})
 		select {
 		case <-ctx.Done():
 			return
@@ -52,7 +61,7 @@ func (d *Directories) Run(ctx context.Context, changed func()) {
 	}
 }
 
-func (d *Directories) watch(ctx context.Context, retry backoff.BackOff, changed func()) error {
+func (d *Directories) watch(ctx context.Context, retry backoff.BackOff, changed func(map[string]bool)) error {
 	watcher, err := fswatch.New()
 	if err != nil {
 		return err
@@ -64,38 +73,45 @@ func (d *Directories) watch(ctx context.Context, retry backoff.BackOff, changed 
 	}
 	retry.Reset()
 	d.watchedAgain()
-	changed()
+	changed(map[string]bool{everywhere: true})
 	for {
-		moved, news := true, true // something may lie elsewhere now; something has changed
+		moved, news := true, make(map[string]bool) // something may lie elsewhere now; where something has changed
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case d.assets = <-d.wanted.slot:
 		case event := <-watcher.Events:
+			if manifest.IsTemporary(filepath.Base(event.Name)) {
+				continue // what becomes of it is what counts
+			}
 			moved = event.Has(fsnotify.Create|fsnotify.Remove|fsnotify.Rename) && slices.Contains(watched, event.Name)
+			news[filepath.Dir(event.Name)] = true
 		case <-watcher.Mounts:
-			news = false
 		case err := <-watcher.Errors:
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
 				return err
 			}
 			watcher.Reset() // what was lost does not matter: the next list has everything
+			news[everywhere] = true
 		}
 		if moved {
-			var fresh bool
+			var fresh []string
 			if watched, fresh, err = d.place(watcher); err != nil {
 				return err
 			}
-			news = news || fresh
+			for _, dir := range fresh {
+				news[dir] = true
+			}
 		}
-		if news {
-			changed()
+		if len(news) > 0 {
+			changed(news)
 		}
 	}
 }
 
 // place watches each directory, and what it and the symlinks to it lie in: that is where one is seen that is not there
-// yet. watched are the names on which all that depends. fresh: there is one that was not watched before.
-func (d *Directories) place(watcher *fswatch.Watcher) (watched []string, fresh bool, err error) {
+// yet. watched are the names on which all that depends. fresh are those that were not watched before.
+func (d *Directories) place(watcher *fswatch.Watcher) (watched, fresh []string, err error) {
 	var parents, dirs []string
 	for _, path := range d.paths {
 		steps := resolve(path)
@@ -105,13 +121,18 @@ func (d *Directories) place(watcher *fswatch.Watcher) (watched []string, fresh b
 		watched = append(watched, steps...)
 		dirs = append(dirs, steps[len(steps)-1])
 	}
-	news, missing, err := watcher.Sync(slices.Concat(parents, dirs))
+	fresh, missing, err := watcher.Sync(slices.Concat(parents, dirs, d.assets))
+	if err != nil && len(d.assets) > 0 { // rather the manifests than nothing
+		d.log.Warn().Err(err).Msg("the assets of checkpoints can't be watched: damage to them is found later")
+		d.assets = nil
+		fresh, missing, err = watcher.Sync(slices.Concat(parents, dirs))
+	}
 	for _, path := range missing {
 		if slices.Contains(parents, path) {
 			err = errors.Join(err, &fs.PathError{Op: "watch", Path: path, Err: fs.ErrNotExist})
 		}
 	}
-	return append(watched, parents...), len(news) > 0, err
+	return slices.Concat(watched, parents, d.assets), fresh, err
 }
 
 // longestChain is how many symlinks the kernel follows: path_resolution(7).

@@ -30,7 +30,7 @@ func run(t *testing.T, log zerolog.Logger, dir string, changed func(context.Cont
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		NewDirectories(log, dir).Run(t.Context(), func() { changed(t.Context()) })
+		NewDirectories(log, dir).Run(t.Context(), func(map[string]bool) { changed(t.Context()) })
 	}()
 	t.Cleanup(func() { <-done })
 }

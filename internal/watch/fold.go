@@ -2,6 +2,7 @@ package watch
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -79,6 +80,27 @@ func (l *Loop) foldVolumes(uids map[checkpoint.UID]bool) {
 	}
 }
 
+// foldDirectories lists the disk anew. Whatever failed there may succeed now, unless only assets changed: those are what
+// a save that fails leaves and takes away.
+func (l *Loop) foldDirectories(dirs map[string]bool) {
+	l.Store.Touched(dirs)
+	l.foldDisk()
+	for dir := range dirs {
+		if dir != l.Options.AssetsDir && !strings.HasPrefix(dir, l.Options.AssetsDir+"/") {
+			l.retries.release()
+			l.askRetries.again(confirmation)
+		}
+	}
+}
+
+// watchAssets names to the watch of the directories where the checkpoints' assets lie.
+func (l *Loop) watchAssets() {
+	if dirs := l.Store.AssetDirs(); !slices.Equal(dirs, l.assets) {
+		l.assets = dirs
+		l.Disk.Watch(dirs)
+	}
+}
+
 // list is what failed lists of the disk are held back by.
 const list = "list of the disk"
 
@@ -86,7 +108,9 @@ func (l *Loop) foldDisk() {
 	disk, err := l.Store.List()
 	l.world.Disk = disk
 	if err == nil {
-		delete(l.retries, list)
+		l.retries.forget(list)
+		l.watchAssets()
+		l.logProblems()
 		return
 	}
 	wait, news := l.retries.failed(list)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
 )
 
 // logTransitions writes one line for each lineage whose phase changes, with what was known.
@@ -70,6 +71,18 @@ func (l *Loop) isServing(pod *corev1.Pod) bool {
 		return isReady(pod)
 	}
 	return l.world.Managed[checkpoint.UID(pod.UID)].Ready
+}
+
+// logProblems says once what is wrong on disk.
+func (l *Loop) logProblems() {
+	found := make(map[manifest.Problem]bool)
+	for _, p := range l.Store.Problems() {
+		found[p] = true
+		if !l.said[p] {
+			l.Log.Warn().Str("path", p.Path).Str("problem", p.What).Msg("something is wrong on disk")
+		}
+	}
+	l.said = found
 }
 
 func (l *Loop) logWarnings(pod *corev1.Pod, r *render) {

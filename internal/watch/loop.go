@@ -35,6 +35,11 @@ type Volumes interface {
 	Watch(map[checkpoint.UID][]string)
 }
 
+// Disk is told which directories to watch for damage, beside those of the manifests.
+type Disk interface {
+	Watch(dirs []string)
+}
+
 // Runtime is the container runtime, as far as it is written to.
 type Runtime interface {
 	StopSandbox(ctx context.Context, id string) error
@@ -54,6 +59,7 @@ type Config struct {
 	Cluster Cluster
 	Kubelet Kubelet
 	Volumes Volumes
+	Disk    Disk
 	Runtime Runtime
 	Pings   Pings // may be nil
 
@@ -72,15 +78,18 @@ type Loop struct {
 	KubeletPods      Mailbox[kubelet.PodsFacts]
 	RuntimeSandboxes Mailbox[kubelet.RuntimeFacts]
 	VolumeChanges    Mailbox[map[checkpoint.UID]bool]
-	Directories      Mailbox[struct{}]
+	Directories      Mailbox[map[string]bool] // in which something changed
 
-	world   checkpoint.World
-	states  map[checkpoint.Lineage]checkpoint.State
-	pods    map[checkpoint.UID]*corev1.Pod // parents as the API server last told
-	renders map[checkpoint.UID]*render
-	watched map[checkpoint.UID][]string
-	learned time.Time // the APISince of when the surroundings were asked for last
-	retries retries
+	world      checkpoint.World
+	states     map[checkpoint.Lineage]checkpoint.State
+	pods       map[checkpoint.UID]*corev1.Pod // parents as the API server last told
+	renders    map[checkpoint.UID]*render
+	watched    map[checkpoint.UID][]string
+	learned    time.Time // the APISince of when the surroundings were asked for last
+	retries    retries   // of what is done on this node's disk
+	askRetries retries   // of questions
+	assets     []string  // their directories, as the watch was last told
+	said       map[manifest.Problem]bool
 
 	reporter reporter
 
@@ -100,11 +109,12 @@ func NewLoop(config Config) *Loop {
 		KubeletPods:      NewMailbox[kubelet.PodsFacts](),
 		RuntimeSandboxes: NewMailbox[kubelet.RuntimeFacts](),
 		VolumeChanges:    NewMergingMailbox(union[checkpoint.UID]),
-		Directories:      NewMailbox[struct{}](),
+		Directories:      NewMergingMailbox(union[string]),
 		world:            checkpoint.World{Start: now, APISince: now, KubeletSince: now, Confirmed: make(map[checkpoint.Lineage]time.Time)},
 		pods:             make(map[checkpoint.UID]*corev1.Pod),
 		renders:          make(map[checkpoint.UID]*render),
-		retries:          make(retries),
+		retries:          newRetries(4 * time.Second), // nothing tells that there is room on a disk again
+		askRetries:       newRetries(15 * time.Second),
 		reporter:         reporter{file: config.StatusFile, agent: config.Agent, runtimeSince: now},
 		asking:           make(map[string]bool),
 		answers:          make(chan func()),
@@ -128,9 +138,8 @@ func (l *Loop) Run(ctx context.Context) {
 			l.foldRuntime(facts)
 		case uids := <-l.VolumeChanges.slot:
 			l.foldVolumes(uids)
-		case <-l.Directories.slot:
-			l.foldDisk()
-			l.retries.again(confirmation)
+		case dirs := <-l.Directories.slot:
+			l.foldDirectories(dirs)
 		case answer := <-l.answers:
 			answer()
 		case <-l.Pings:
@@ -164,7 +173,7 @@ func (l *Loop) reconcile(ctx context.Context) time.Time {
 		l.logTransitions(states)
 		l.states = states
 		if !l.apply(ctx, actions) || l.done != "" {
-			return earliest(wake, l.retries.next())
+			return earliest(wake, earliest(l.retries.next(), l.askRetries.next()))
 		}
 		l.foldDisk()
 	}
@@ -173,7 +182,7 @@ func (l *Loop) reconcile(ctx context.Context) time.Time {
 // ask runs a question in the background, one of a name at a time, and its answer in the loop. One that failed is held
 // back for a while, as is one that is asked again as soon as it is answered.
 func (l *Loop) ask(ctx context.Context, name string, question func() (answer func() error, err error)) {
-	if l.asking[name] || l.retries.blocked(name) {
+	if l.asking[name] || l.askRetries.blocked(name) {
 		return
 	}
 	l.asking[name] = true
@@ -185,12 +194,12 @@ func (l *Loop) ask(ctx context.Context, name string, question func() (answer fun
 				err = answer()
 			}
 			if err == nil {
-				l.retries.succeeded(name)
+				l.askRetries.succeeded(name)
 				return
 			}
-			hold := l.retries.failed
+			hold := l.askRetries.failed
 			if errors.Is(err, errOtherNode) {
-				hold = l.retries.refused
+				hold = l.askRetries.refused
 			}
 			wait, news := hold(name)
 			l.Log.WithLevel(levelOf(zerolog.WarnLevel, news)).Err(err).Str("question", name).Dur("retry_in", wait).

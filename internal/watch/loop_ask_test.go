@@ -154,7 +154,7 @@ func TestStormOfEventsChangesNothing(t *testing.T) {
 		n.healthy(web)
 		logged := n.since()
 		for i := range 2000 {
-			n.loop.Directories.Put(struct{}{})
+			n.loop.Directories.Put(map[string]bool{everywhere: true})
 			n.loop.VolumeChanges.Put(map[checkpoint.UID]bool{"uid-web": true})
 			if i%100 == 0 {
 				n.healthy(changed(web, fmt.Sprint(i+2), func(*corev1.Pod) {}))

@@ -95,6 +95,10 @@ type fakeVolumes struct{ watched map[checkpoint.UID][]string }
 
 func (v *fakeVolumes) Watch(pods map[checkpoint.UID][]string) { v.watched = pods }
 
+type fakeDisk struct{ watched []string }
+
+func (d *fakeDisk) Watch(dirs []string) { d.watched = dirs }
+
 // fakeRuntime stops nothing, and says that it did.
 type fakeRuntime struct {
 	mu      sync.Mutex

@@ -30,6 +30,7 @@ type node struct {
 	log     *logBuffer
 	loop    *Loop
 	volumes *fakeVolumes
+	watch   fakeDisk
 	runtime *fakeRuntime
 	stop    func() // ends the loop and waits for it
 }
@@ -71,6 +72,7 @@ func (n *node) boot(change func(*Config)) {
 		Cluster:    n.cluster,
 		Kubelet:    fakeKubelet{},
 		Volumes:    n.volumes,
+		Disk:       &n.watch,
 		Runtime:    n.runtime,
 		Log:        zerolog.New(n.log),
 	}
@@ -87,7 +89,7 @@ func (n *node) boot(change func(*Config)) {
 
 // diskChanged is what the watch of the directories tells. It returns when the loop has nothing left to do now.
 func (n *node) diskChanged() {
-	n.loop.Directories.Put(struct{}{})
+	n.loop.Directories.Put(map[string]bool{everywhere: true})
 	synctest.Wait()
 }
 
@@ -195,7 +197,7 @@ func (n *node) wantNoFile(path string) {
 
 // line is a line of the log.
 type line struct {
-	Level, Message, Action, Pod, Reason, From, To, Error, Question string
+	Level, Message, Action, Pod, Reason, From, To, Error, Question, Path, Problem string
 }
 
 func (l line) isLoud() bool { return l.Level != "debug" }

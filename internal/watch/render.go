@@ -62,7 +62,7 @@ func (l *Loop) renderParent(pod *corev1.Pod, r *render) {
 	r.version, r.stale = pod.ResourceVersion, false
 	result, snapshot, err := l.convert(pod, r)
 	if err == nil {
-		delete(l.retries, name)
+		l.retries.forget(name)
 		r.rendered(result, snapshot)
 		l.logWarnings(pod, r)
 		return

@@ -47,7 +47,7 @@ func (l *Loop) report() {
 		l.Log.WithLevel(levelOf(zerolog.WarnLevel, news)).Err(err).Msg("the status file can't be written: the command status tells of an earlier time")
 		return
 	}
-	delete(l.retries, writeStatus)
+	l.retries.forget(writeStatus)
 	l.reporter.last = now
 }
 
