@@ -85,6 +85,10 @@ simulate: ## Random histories of the modelled world against the core: SEED=first
 	SEED=$(or $(SEED),0) RUNS=$(or $(RUNS),50000) STEPS=$(or $(STEPS),300) \
 	  go test -count=1 -timeout 0 -v -run TestHistories ./internal/checkpoint/simulation
 
+.PHONY: search
+search: ## Every state of small worlds in which up to DEPTH things happen
+	DEPTH=$(or $(DEPTH),3) go test -count=1 -timeout 0 -v -run TestEveryReachableState ./internal/checkpoint/simulation
+
 .PHONY: bench
 bench: ## Benchmarks
 	go test -run '^$$' -bench . -benchmem ./...

@@ -18,8 +18,8 @@ func (w *World) think() {
 		return
 	}
 	a.news, a.retry = false, 0
-	w.identify()
 	for round := 0; a.alive; round++ {
+		w.identify()
 		a.known.Now, a.known.Disk = at(w.now), w.disk.list()
 		// What is passed is a copy where Plan could keep it: nothing it keeps may change under its feet.
 		next, actions, wake := checkpoint.Plan(maps.Clone(a.states), a.known, a.policy)
