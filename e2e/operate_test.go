@@ -42,7 +42,8 @@ func TestOperate(t *testing.T) {
 	}
 }
 
-// inCopy runs a command of the checkpointer in one of its containers, and returns what it prints and its exit code.
+// inCopy runs a command of the checkpointer in one of its containers, and returns what it prints, its complaints if it
+// fails, and its exit code.
 func (s *testSite) inCopy(ctx context.Context, pod string, args ...string) (stdout string, code int, err error) {
 	container, err := s.RunningContainer(ctx, site.Namespace, pod, "checkpointer")
 	if err != nil {
@@ -57,7 +58,10 @@ func (s *testSite) inCopy(ctx context.Context, pod string, args ...string) (stdo
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		code, err = failed.ExitCode(), nil
 	}
-	return out.String() + complaints.String(), code, err
+	if code != 0 || err != nil {
+		out.Write(complaints.Bytes())
+	}
+	return out.String(), code, err
 }
 
 // onHost runs a command of the checkpointer as root on the node.
