@@ -34,6 +34,7 @@ func TestOperate(t *testing.T) {
 		{"doctor finds what is wrong and no more", doctorFinds},
 		{"status without API server, from the copy that stands by", statusWithoutAPI},
 		{"a leader that hangs is replaced", leaderHangs},
+		{"Events tell the story", eventsTell},
 		{"cleanup without API server, while the agent runs", cleansUp},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.run(ctx, s.in(t)) }) {
@@ -333,6 +334,47 @@ func cleansUp(ctx context.Context, s *testSite) {
 	if err == nil && (len(entries) != 1 || entries[0].Name() != ".keep") {
 		err = fmt.Errorf("in the static pod directory: %v", entries)
 	}
-	s.step("nothing of ours is left, and what is not ours is", errors.Join(err, site.Absent(site.InactiveDir), site.Absent(site.AssetsDir)))
+	s.step("nothing of ours is left, and what is not ours is", errors.Join(err, noFiles(site.InactiveDir), noFiles(site.AssetsDir)))
 	s.step("the intent is gone", site.Absent("/run/lock/pod-checkpointer.lock.cleanup"))
+}
+
+// noFiles is an error if a directory holds anything. The agent that goes on may have made it anew.
+func noFiles(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if len(entries) > 0 {
+		return fmt.Errorf("in %s: %v", dir, entries)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// eventsTell: kubectl describe tells what happened to a pod, also while the API server was away.
+func eventsTell(ctx context.Context, s *testSite) {
+	s.step("the Events are there", site.Soon(ctx, "Events of the pods", func(ctx context.Context) error {
+		events, err := s.Kubectl(ctx, "get", "events", "-n", site.Namespace, "-o", `jsonpath={range .items[*]}{.involvedObject.name} {.reason}{"\n"}{end}`)
+		for _, want := range []string{s.Web + " CheckpointStored", s.Gateway + " CheckpointStored", "refused CheckpointRefused"} {
+			if !strings.Contains(events, want) {
+				err = errors.Join(err, fmt.Errorf("no %q", want))
+			}
+		}
+		return err
+	}))
+	s.step("API server is stopped", s.APIServer.Stop(ctx))
+	s.step("kubelet is restarted", errors.Join(s.Kubelet.Stop(ctx), s.Kubelet.Start(ctx)))
+	s.step("gateway's checkpoint is active", site.Soon(ctx, "activation", func(context.Context) error { return site.Exists(site.Active(s.Gateway)) }))
+	s.step("API server is back", s.APIServer.Start(ctx))
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	s.step("kubectl describe tells the story", lab.Wait(ctx, "the Events", func(ctx context.Context) error {
+		story, err := s.Kubectl(ctx, "describe", "pod", "-n", site.Namespace, s.Gateway)
+		for _, want := range []string{"CheckpointStored", "CheckpointActivated", "CheckpointHandedOver"} {
+			if !strings.Contains(story, want) {
+				err = errors.Join(err, fmt.Errorf("no %s in:\n%s", want, story))
+			}
+		}
+		return err
+	}))
+	s.step("gateway is ready", s.WaitDaemonSet(ctx, site.Namespace, "gateway"))
 }

@@ -122,6 +122,7 @@ func lead(ctx context.Context, o options, endpoint string, pings watch.Pings, lo
 		Disk:          directories,
 		Runtime:       runtime,
 		Pings:         pings,
+		Events:        api,
 		StatusFile:    status.File(o.lockFile),
 		Agent: status.Agent{
 			Version: version, Node: o.nodeName, Namespace: o.podNamespace, Pod: o.podName,

@@ -38,11 +38,13 @@ type Client struct {
 	unreported chan struct{}           // holds a token while facts are unreported
 	endWatch   context.CancelCauseFunc // of the watch in hand
 	access     *access
+	events     events
 }
 
 // New reads the kubeconfig and asks nothing yet. An error says what was looked for, where, and which flag names another.
 func New(config Config, log zerolog.Logger) (*Client, error) {
 	c := &Client{config: config, log: log, unreported: make(chan struct{}, 1), endWatch: func(error) {}}
+	c.events = events{told: make(map[Event]time.Time), some: make(chan struct{}, 1)}
 	access, err := c.open()
 	c.access = access
 	return c, err
@@ -52,6 +54,7 @@ func New(config Config, log zerolog.Logger) (*Client, error) {
 func (c *Client) Run(ctx context.Context, report func(Facts)) {
 	var reporter sync.WaitGroup
 	reporter.Go(func() { c.reportChanges(ctx, report) })
+	reporter.Go(func() { c.sendEvents(ctx) })
 	defer reporter.Wait()
 
 	patience := newPatience()
@@ -112,6 +115,7 @@ func (c *Client) observed(state checkpoint.API, detail string) {
 	c.facts.Current = c.facts.Current && state == checkpoint.APIServing
 	c.say()
 	c.changed()
+	c.wakeEvents()
 }
 
 // learned takes note of what the watch of ctx tells.

@@ -34,6 +34,7 @@ func (l *Loop) apply(ctx context.Context, actions []checkpoint.Action) (written 
 				describe(l.Log.Warn(), action).Msg("somebody undoes this: it is done again and again, ever more slowly")
 			}
 			describe(l.Log.WithLevel(levelOf(zerolog.InfoLevel, lasted)), action).Float64("took_ms", milliseconds(time.Since(start))).Msg("action done")
+			l.tellSaved(action)
 		}
 	}
 	return written

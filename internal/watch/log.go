@@ -23,6 +23,7 @@ func (l *Loop) logTransitions(next map[checkpoint.Lineage]checkpoint.State) {
 	}
 	for _, lineage := range slices.Sorted(maps.Keys(all)) {
 		from, to := l.states[lineage], all[lineage]
+		l.tellTransition(lineage, from, to)
 		if from.Phase == to.Phase {
 			continue
 		}
@@ -59,6 +60,9 @@ func (l *Loop) logRefusal(pod *corev1.Pod, r *render, err error) {
 		return
 	} else {
 		r.complaint = err.Error()
+	}
+	if r.state == checkpoint.Refused {
+		l.tellRefused(pod, err)
 	}
 	l.Log.WithLevel(level).Err(err).Str("pod", pod.Namespace+"/"+pod.Name).Str("uid", string(pod.UID)).
 		Msg("the pod can't be checkpointed: an earlier checkpoint of it stays as it is")

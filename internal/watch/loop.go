@@ -61,7 +61,8 @@ type Config struct {
 	Volumes Volumes
 	Disk    Disk
 	Runtime Runtime
-	Pings   Pings // may be nil
+	Pings   Pings  // may be nil
+	Events  Events // may be nil
 
 	StatusFile string       // empty: none is kept
 	Agent      status.Agent // this copy, as the status file names it
