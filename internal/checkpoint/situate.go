@@ -13,7 +13,7 @@ func (s *step) situate() Situation {
 		t.Running = max(t.Running, s.running(uid))
 	}
 	switch {
-	case s.stuck(s.parent):
+	case s.next.Marks.Stuck != "" && s.next.Marks.Stuck == s.tended():
 		t.Trouble = ParentStuck
 	case s.next.Downtime.lasts(s.policy.StuckAfter):
 		t.Trouble = ParentNotBegun

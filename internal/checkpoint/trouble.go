@@ -49,9 +49,9 @@ func (s *step) judge() {
 		s.due(s.Now.Add(s.policy.StuckAfter - d.Total))
 	}
 	s.judgeHandover()
-	p, stored := s.parent, s.current != nil && s.active == nil
-	if p != nil && stored && s.next.Downtime.lasts(s.policy.StuckAfter) && s.begun(p.UID) {
-		s.next.Marks.Stuck = p.UID
+	uid, stored := s.tended(), s.current != nil && s.active == nil
+	if stored && s.next.Downtime.lasts(s.policy.StuckAfter) && s.begun(uid) {
+		s.next.Marks.Stuck = uid
 	}
 }
 
@@ -60,16 +60,30 @@ func (v *view) replaced(stuck UID) bool {
 	return v.parent != nil && !slices.ContainsFunc(v.parents, func(p Parent) bool { return p.UID == stuck })
 }
 
-// downtime is of the active checkpoint, once the kubelet took it up, else of the parent, once the kubelet manages it. What
+// tended is the pod of the lineage that the kubelet manages: the parent, or without it one that the API server wanted to end
+// before it went away, or told nothing of since our start. Empty: none.
+func (v *view) tended() UID {
+	if v.parent != nil && v.managed(v.parent.UID) {
+		return v.parent.UID
+	}
+	for _, uid := range v.uids() {
+		if v.managed(uid) {
+			return uid
+		}
+	}
+	return ""
+}
+
+// downtime is of the active checkpoint, once the kubelet took it up, else of the pod that the kubelet manages. What
 // is not known is not down.
 func (s *step) downtime() Downtime {
-	switch p := s.parent; {
+	switch uid := s.tended(); {
 	case s.Runtime == RuntimeUnknown:
 		return Downtime{}
 	case s.active != nil && s.exists(s.active):
 		return s.prev.Downtime.count("checkpoint "+s.active.Manifest, !s.checkpointUp(s.active), s.Now)
-	case s.active == nil && p != nil && s.managed(p.UID):
-		return s.prev.Downtime.count("pod "+string(p.UID), !s.up(p.UID), s.Now)
+	case s.active == nil && uid != "":
+		return s.prev.Downtime.count("pod "+string(uid), !s.up(uid), s.Now)
 	default:
 		return Downtime{}
 	}

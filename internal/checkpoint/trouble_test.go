@@ -301,3 +301,33 @@ func TestManifestIsNotTriedAgainWhileAKubeletThatTellsNothingMayOnlyBeStarting(t
 	s.pass(s.p.RejectedAfter)
 	s.expect("retry")
 }
+
+// The API server, which ran in the checkpoint, went away before the kubelet learned that the pod is to end.
+func TestDeletedPodThatTheKubeletRunsInVainWithoutAPIGetsStuckToo(t *testing.T) {
+	s := newStory(t).healthy()
+	s.stored(web, webUID)
+	s.parent(web, "web-2").Deleting = true
+	s.container("web-2", ContainerExited)
+	s.w.Managed["web-2"] = Managed{}
+	s.plan()
+	s.api(APILost)
+	s.plan()
+	s.pass(s.p.StuckAfter)
+	s.expect("activate")
+	s.kubeletRunsStatic()
+	s.plan()
+	s.pass(time.Hour)
+	s.expect()
+}
+
+// After our restart without API, all that is known of the parent is its checkpoint.
+func TestParentThatNobodyTellsOfGetsStuckToo(t *testing.T) {
+	s := newStory(t).healthy()
+	s.stored(web, webUID)
+	s.api(APILost)
+	s.container(webUID, ContainerExited)
+	s.w.Managed[webUID] = Managed{}
+	s.plan()
+	s.pass(s.p.StuckAfter)
+	s.expect("activate")
+}
