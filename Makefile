@@ -89,6 +89,10 @@ simulate: ## Random histories of the modelled world against the core: SEED=first
 search: ## Every state of small worlds in which up to DEPTH things happen
 	DEPTH=$(or $(DEPTH),3) go test -count=1 -timeout 0 -v -run TestEveryReachableState ./internal/checkpoint/simulation
 
+.PHONY: mutate
+mutate: ## Small faults in the core, each of which a test must catch (15 minutes)
+	go run ./internal/checkpoint/mutate
+
 .PHONY: bench
 bench: ## Benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
