@@ -28,24 +28,22 @@ func (s *step) retry() {
 	if s.started.After(ignored.Since) {
 		ignored.Since = s.started // it is busy with others
 	}
-	if !s.due(ignored.Since.Add(min(s.policy.RejectedAfter<<ignored.Retries, maxRetryWait))) {
+	wait := min(s.policy.RejectedAfter<<ignored.Retries, maxRetryWait)
+	if s.Kubelet == KubeletAbsent && s.API != APIServing {
+		wait = max(wait, s.policy.StuckAfter) // it may only be starting
+	}
+	if !s.due(ignored.Since.Add(wait)) {
 		return
 	}
 	*ignored = Ignored{Since: s.Now, Retries: min(ignored.Retries+1, 10)}
 	s.emit(Action{Kind: Retry, Reason: ReasonIgnored}, c)
 }
 
-// mayStart says whether the kubelet may have admitted the checkpoint though it has no sandbox yet: a kubelet that tells
-// nothing may only be starting, and on the pod network a pod waits for that, which no sandbox shows to be there. One that has
-// not seen the API server ends no pod, and has one of a name at a time: with another nonce, it would wait for the first
-// one's end for ever.
+// mayStart says whether the kubelet may have admitted the checkpoint though it has no sandbox yet: on the pod network a pod
+// waits for that, which no sandbox shows to be there. A kubelet that has not seen the API server ends no pod, and has one of
+// a name at a time: with another nonce, it would wait for the first one's end for ever.
 func (s *step) mayStart(c *Checkpoint) bool {
-	switch {
-	case s.Kubelet == KubeletSynced || s.API == APIServing:
-		return false
-	case s.Kubelet == KubeletAbsent:
-		return true
-	case c.HostPorts:
+	if c.HostPorts || s.Kubelet == KubeletSynced || s.API == APIServing {
 		return false
 	}
 	return !slices.ContainsFunc(s.Disk.Checkpoints, func(o Checkpoint) bool {

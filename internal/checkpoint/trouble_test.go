@@ -287,18 +287,15 @@ func TestMomentOfLifeOfACrashingParentDoesNotEndLoadBearing(t *testing.T) {
 	}
 }
 
-func TestManifestIsNotTriedAgainWhileAKubeletThatTellsNothingMayOnlyBeStarting(t *testing.T) {
+func TestKubeletThatTellsNothingMayOnlyBeStarting(t *testing.T) {
 	s := newStory(t)
 	s.stored(web, webUID).HostPorts = true
 	s.powerCut()
 	s.kubelet(KubeletAbsent)
 	s.plan()
-	s.pass(time.Hour)
+	s.pass(s.p.StuckAfter - 1)
 	s.expect()
-	s.api(APIServing) // from then on it is about to end what is no longer wanted
-	s.parent(web, webUID)
-	s.plan()
-	s.pass(s.p.RejectedAfter)
+	s.pass(1)
 	s.expect("retry")
 }
 
