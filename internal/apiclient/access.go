@@ -48,11 +48,12 @@ func (c *Client) open() (*access, error) {
 	if err != nil {
 		return nil, unusable(c.config.Kubeconfig, err)
 	}
-	reading, err := clientFor(config, transport)
+	bounded := boundAnswers(transport)
+	reading, err := clientFor(config, bounded)
 	if err != nil {
 		return nil, unusable(c.config.Kubeconfig, err)
 	}
-	watching, err := clientFor(config, c.observe(transport))
+	watching, err := clientFor(config, c.observe(bounded))
 	if err != nil {
 		return nil, unusable(c.config.Kubeconfig, err)
 	}

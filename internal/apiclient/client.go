@@ -34,6 +34,7 @@ type Client struct {
 	mu         sync.Mutex // guards what follows
 	facts      Facts
 	said       checkpoint.API          // the state that was logged last
+	unusable   bool                    // it was logged that the list of our pods is
 	settling   *time.Timer             // until the present state is worth a line
 	unreported chan struct{}           // holds a token while facts are unreported
 	endWatch   context.CancelCauseFunc // of the watch in hand

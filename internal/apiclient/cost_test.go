@@ -17,7 +17,7 @@ import (
 // TestOtherPodsCostNothing: of 500 pods of others, with all that the API server sends of each, next to nothing stays.
 func TestOtherPodsCostNothing(t *testing.T) {
 	var told []*corev1.Pod
-	store := newPodStore(node, func(pods []*corev1.Pod) { told = pods })
+	store := newPodStore(node, func(error) {}, func(pods []*corev1.Pod) { told = pods })
 	before := heap()
 	var list []any
 	for i := range 500 {

@@ -39,7 +39,7 @@ func (m *memory) access(t *testing.T, c *Client) *access {
 		t.Fatal(err)
 	}
 	config.TLSClientConfig = rest.TLSClientConfig{}
-	return &access{watching: must(clientFor(config, c.observe(m))), reading: must(clientFor(config, m)), made: made}
+	return &access{watching: must(clientFor(config, c.observe(boundAnswers(m)))), reading: must(clientFor(config, boundAnswers(m))), made: made}
 }
 
 func must[T any](value T, err error) T {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
 )
@@ -27,8 +28,8 @@ type Surroundings struct {
 
 // Surroundings reads them. The node's own credential may.
 func (c *Client) Surroundings(ctx context.Context) (Surroundings, error) {
-	var service corev1.Service
-	if err := c.get(ctx, "services", metav1.NamespaceDefault, "kubernetes", &service); err != nil {
+	service, err := get[*corev1.Service](ctx, c, "services", metav1.NamespaceDefault, "kubernetes")
+	if err != nil {
 		return Surroundings{}, err
 	}
 	node, err := c.node(ctx)
@@ -50,20 +51,25 @@ func (c *Client) NodeUID(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if node.UID == "" {
+		return "", fmt.Errorf("the API server's Node %s has no UID", node.Name)
+	}
 	return string(node.UID), nil
 }
 
 func (c *Client) node(ctx context.Context) (*corev1.Node, error) {
-	var node corev1.Node
-	return &node, c.get(ctx, "nodes", "", c.config.NodeName, &node)
+	return get[*corev1.Node](ctx, c, "nodes", "", c.config.NodeName)
 }
 
 // LivePods lists this node's pods by a consistent read, not from any cache.
 func (c *Client) LivePods(ctx context.Context) ([]*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	var list corev1.PodList
-	if err := c.pods(c.reading(), metav1.ListOptions{}).Do(ctx).Into(&list); err != nil {
+	list, err := fetch[*corev1.PodList](ctx, c.pods(c.reading(), metav1.ListOptions{}))
+	if err == nil && list.ResourceVersion == "" {
+		err = errors.New("the list has no version: it is none of an API server's")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("list the pods of node %s: %w", c.config.NodeName, err)
 	}
 	pods := make([]*corev1.Pod, 0, len(list.Items))
@@ -122,42 +128,69 @@ func (c *Client) unknownFields(ctx context.Context, pod *corev1.Pod) (manifest.U
 func (c *Client) reference(ctx context.Context, need manifest.Reference, refs *manifest.References) error {
 	switch need.Kind {
 	case "ConfigMap":
-		return keep(ctx, c, "configmaps", need, refs.ConfigMaps, new(corev1.ConfigMap))
+		return keep(ctx, c, "configmaps", need, refs.ConfigMaps)
 	case "Secret":
-		return keep(ctx, c, "secrets", need, refs.Secrets, new(corev1.Secret))
+		return keep(ctx, c, "secrets", need, refs.Secrets)
 	case "PersistentVolumeClaim":
-		claim := new(corev1.PersistentVolumeClaim)
-		if err := keep(ctx, c, "persistentvolumeclaims", need, refs.PVCs, claim); err != nil || claim.Spec.VolumeName == "" {
+		if err := keep(ctx, c, "persistentvolumeclaims", need, refs.PVCs); err != nil {
 			return err
 		}
-		volume := manifest.Reference{Kind: "PersistentVolume", Name: claim.Spec.VolumeName}
-		return keep(ctx, c, "persistentvolumes", volume, refs.PVs, new(corev1.PersistentVolume))
+		claim := refs.PVCs[need.Name]
+		if claim == nil || claim.Spec.VolumeName == "" {
+			return nil
+		}
+		return keep(ctx, c, "persistentvolumes", manifest.Reference{Kind: "PersistentVolume", Name: claim.Spec.VolumeName}, refs.PVs)
 	default:
 		return fmt.Errorf("unknown kind of reference %q", need.Kind)
 	}
 }
 
+// object is one of the API.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
 // keep reads one object into the map, by its name, if it exists.
-func keep[T runtime.Object](ctx context.Context, c *Client, resource string, need manifest.Reference, into map[string]T, object T) error {
-	err := c.get(ctx, resource, need.Namespace, need.Name, object)
+func keep[T object](ctx context.Context, c *Client, resource string, need manifest.Reference, into map[string]T) error {
+	found, err := get[T](ctx, c, resource, need.Namespace, need.Name)
 	if apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err) { // the latter: not by an API server
 		return nil
 	}
 	if err == nil {
-		into[need.Name] = object
+		into[need.Name] = found
 	}
 	return err
 }
 
-func (c *Client) get(ctx context.Context, resource, namespace, name string, into runtime.Object) error {
+func get[T object](ctx context.Context, c *Client, resource, namespace, name string) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	request := c.reading().Get().Resource(resource).Name(name)
 	if namespace != "" {
 		request = request.Namespace(namespace)
 	}
-	if err := request.Do(ctx).Into(into); err != nil {
-		return fmt.Errorf("read %s %s/%s: %w", resource, namespace, name, err)
+	found, err := fetch[T](ctx, request)
+	if err == nil && found.GetName() != name {
+		err = fmt.Errorf("the server answers with one of the name %q", found.GetName())
 	}
-	return nil
+	if err != nil {
+		return found, fmt.Errorf("read %s %s/%s: %w", resource, namespace, name, err)
+	}
+	return found, nil
+}
+
+// fetch reads an answer of the kind that was asked for. rest.Result.Into would take one of any other kind, and leave the
+// object as empty as if the server had said so.
+func fetch[T runtime.Object](ctx context.Context, request *rest.Request) (T, error) {
+	var none T
+	answer, err := request.Do(ctx).Get()
+	if err != nil {
+		return none, err
+	}
+	found, ok := answer.(T)
+	if !ok {
+		return none, fmt.Errorf("asked for a %T, the server answers with a %T", none, answer)
+	}
+	return found, nil
 }

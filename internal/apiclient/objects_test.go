@@ -20,8 +20,9 @@ import (
 // objects are what a fake API server has besides pods, by path.
 var objects = map[string]any{
 	"/api/v1/namespaces/default/services/kubernetes": corev1.Service{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
-		Spec:     corev1.ServiceSpec{ClusterIP: "10.96.0.1", Ports: []corev1.ServicePort{{Name: "other", Port: 1}, {Name: "https", Port: 443}}},
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{Name: "kubernetes"},
+		Spec:       corev1.ServiceSpec{ClusterIP: "10.96.0.1", Ports: []corev1.ServicePort{{Name: "other", Port: 1}, {Name: "https", Port: 443}}},
 	},
 	"/api/v1/nodes/" + node: corev1.Node{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
@@ -29,10 +30,10 @@ var objects = map[string]any{
 		Status:     corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: "v1.37.2"}},
 	},
 	"/api/v1/namespaces/kube-system/configmaps/settings": corev1.ConfigMap{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Data: map[string]string{"k": "v"},
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"k": "v"},
 	},
 	"/api/v1/namespaces/kube-system/persistentvolumeclaims/claim": corev1.PersistentVolumeClaim{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "disk"},
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}, ObjectMeta: metav1.ObjectMeta{Name: "claim"}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "disk"},
 	},
 	"/api/v1/persistentvolumes/disk": corev1.PersistentVolume{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"}, ObjectMeta: metav1.ObjectMeta{Name: "disk"},

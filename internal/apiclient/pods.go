@@ -3,6 +3,7 @@ package apiclient
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -19,6 +20,18 @@ import (
 // lasting is how long a watch must have lived for the server not to be one that comes and goes.
 const lasting = 5 * time.Second
 
+// Limits of what a node may have to tell: far above what any has, so that a server which is out of its mind is not
+// followed into the lack of memory, or waited for for ever.
+const (
+	longestList = time.Minute
+	maxPods     = 10_000
+)
+
+var (
+	errSlowList = errors.New("the list of our pods does not come to its end")
+	errTooMany  = errors.New("the list of our pods has more than a node can have")
+)
+
 // watchPods lists this node's pods and watches them until that ends, for whatever reason. It says whether it went well.
 func (c *Client) watchPods(ctx context.Context) bool {
 	ctx, end := context.WithCancelCause(ctx)
@@ -28,31 +41,42 @@ func (c *Client) watchPods(ctx context.Context) bool {
 	c.mu.Unlock()
 
 	start, listed := time.Now(), false
-	store := newPodStore(c.config.NodeName, func(pods []*corev1.Pod) {
-		listed = true
+	slow := time.AfterFunc(longestList, func() { end(errSlowList) })
+	defer slow.Stop()
+	store := newPodStore(c.config.NodeName, end, func(pods []*corev1.Pod) {
 		c.learned(ctx, pods)
+		if !listed {
+			listed = true
+			slow.Stop()
+			c.sayUsable(true, nil)
+		}
 	})
 	reflector := cache.NewReflectorWithOptions(c.source(end), &corev1.Pod{}, store, cache.ReflectorOptions{Name: "pods of this node"})
 	err := reflector.ListAndWatchWithContext(ctx)
 	c.log.Debug().Err(err).AnErr("cause", context.Cause(ctx)).Msg("watch of the pods ended")
 	c.unwatched()
+	if !listed {
+		c.sayUsable(false, errors.Join(err, context.Cause(ctx)))
+	}
 	return listed && time.Since(start) > lasting
 }
 
 // podStore is what the reflector keeps up to date: the pods of this node that ask for a checkpoint.
 type podStore struct {
 	node    string
+	end     context.CancelCauseFunc // of the watch
 	changed func([]*corev1.Pod)
 
 	mu     sync.Mutex
 	pods   map[types.UID]*corev1.Pod
 	listed bool // the first list was complete
+	seen   int  // of the first list
 }
 
 var _ cache.TransformingStore = (*podStore)(nil)
 
-func newPodStore(node string, changed func([]*corev1.Pod)) *podStore {
-	return &podStore{node: node, changed: changed, pods: make(map[types.UID]*corev1.Pod)}
+func newPodStore(node string, end context.CancelCauseFunc, changed func([]*corev1.Pod)) *podStore {
+	return &podStore{node: node, end: end, changed: changed, pods: make(map[types.UID]*corev1.Pod)}
 }
 
 func (s *podStore) Add(obj any) error    { return s.fold(obj, false) }
@@ -112,10 +136,19 @@ func (s *podStore) tell() {
 // Transformer keeps the rest out of the reflector's own store, too, which holds the first list until it is complete.
 func (s *podStore) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
+		s.count()
 		if pod, ok := obj.(*corev1.Pod); ok {
 			return trimmed(pod), nil
 		}
 		return obj, nil
+	}
+}
+
+func (s *podStore) count() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen++; !s.listed && s.seen > maxPods {
+		s.end(errTooMany)
 	}
 }
 

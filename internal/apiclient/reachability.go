@@ -3,6 +3,7 @@ package apiclient
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -52,6 +53,35 @@ func (b *body) Read(p []byte) (int, error) {
 	if err != nil && isPingTimeout(err) {
 		b.silent(err)
 	}
+	return n, err
+}
+
+// maxAnswer is how much of one answer is read, in bytes: the pods of a full node have a few MB. A watch that tells more in
+// its ten minutes is begun anew.
+const maxAnswer = 32 << 20
+
+// boundAnswers cuts what is longer.
+func boundAnswers(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(request)
+		if err == nil {
+			response.Body = &boundedBody{ReadCloser: response.Body, left: maxAnswer}
+		}
+		return response, err
+	})
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
 	return n, err
 }
 

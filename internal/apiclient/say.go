@@ -1,6 +1,8 @@
 package apiclient
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -46,4 +48,19 @@ func (c *Client) logState() {
 	}
 	c.said = to
 	c.log.WithLevel(level).Stringer("from", from).Stringer("to", to).Str("detail", c.facts.Detail).Msg(meaning)
+}
+
+// sayUsable logs that a server which serves gives no list of our pods that could be used, and that it does again.
+func (c *Client) sayUsable(usable bool, why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case usable && c.unusable:
+		c.log.Info().Msg("API server's list of our pods can be used again")
+	case !usable && !c.unusable && c.facts.State == checkpoint.APIServing && !errors.Is(why, context.Canceled):
+		c.log.Warn().Err(why).Msg("API server serves, but its list of our pods can't be used: nothing will be stored or removed")
+	default:
+		return
+	}
+	c.unusable = !usable
 }

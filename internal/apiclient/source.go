@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -40,9 +41,13 @@ func (c *Client) source(end context.CancelCauseFunc) *cache.ListWatch {
 
 func (s *source) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	s.due = time.Time{}
-	options.ResourceVersion, options.ResourceVersionMatch = "", "" // the reflector asks for any cached state
-	options.Limit = 0                                              // a page would be read around the server's cache
-	return s.client.pods(s.client.watching(), options).Do(ctx).Get()
+	options.ResourceVersion, options.ResourceVersionMatch = "", ""                        // the reflector asks for any cached state
+	options.Limit = 0                                                                     // a page would be read around the server's cache
+	pods, err := fetch[*corev1.PodList](ctx, s.client.pods(s.client.watching(), options)) // the reflector takes anything for a list
+	if err != nil {
+		return nil, err
+	}
+	return pods, nil
 }
 
 func (s *source) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
