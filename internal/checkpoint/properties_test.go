@@ -85,3 +85,19 @@ func TestOnlyAConfirmedGoneRemoves(t *testing.T) {
 		}
 	}
 }
+
+// What was listed before the API server was away decides nothing, however long the new list takes.
+func TestListFromBeforeIsNotTakenForThePresentOne(t *testing.T) {
+	s := newStory(t).healthy()
+	s.stored(web, webUID)
+	s.parent(web, webUID)
+	s.w.APICurrent = false
+	s.plan()
+	s.pass(time.Hour)
+	s.expect()
+	s.phase(web, Stored, ReasonAPIListing)
+	s.w.APICurrent = true
+	s.plan()
+	s.pass(s.p.StuckAfter)
+	s.expect("activate")
+}

@@ -99,6 +99,11 @@ func (o *oracle) watch(w *World) {
 			o.works[s.work].cuts = 0
 		}
 	}
+	for _, p := range w.etcd.pods {
+		if !p.deleting {
+			o.works[p.work].cuts = 0 // what is removed after that is another removal
+		}
+	}
 }
 
 // pass judges the time that has passed: two copies of a workload run side by side only while one hands over to the other.
