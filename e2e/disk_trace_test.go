@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/lab"
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/site"
@@ -35,13 +36,19 @@ func tracedSave(ctx context.Context, s *testSite) {
 	web := pods[0].Name
 	s.step("it is stored", site.Soon(ctx, "the save", func(context.Context) error { return site.Exists(site.Stored(web)) }))
 
+	begin := time.Now()
 	s.step("API server is stopped", s.APIServer.Stop(ctx))
 	s.step("kubelet is stopped", s.Kubelet.Stop(ctx))
 	container, err := s.RunningContainer(ctx, site.Namespace, web, "witness")
 	s.step("its container runs", err)
 	s.step("its container is ended", s.EndContainer(ctx, container))
 	s.step("kubelet is started", s.Kubelet.Start(ctx))
-	s.step("it is active", site.Soon(ctx, "the activation", func(context.Context) error { return site.Exists(site.Active(web)) }, s.Kubelet))
+	s.step("it is active", site.Soon(ctx, "the end of the activation", func(context.Context) error {
+		if !slices.ContainsFunc(s.log(begin), func(l site.LogLine) bool { return l.Action == "activate" && l.Pod == site.Namespace+"/"+web }) {
+			return errors.New("not activated so far")
+		}
+		return site.Exists(site.Active(web))
+	}, s.Kubelet))
 	s.step("strace ends", stop())
 
 	calls := readTraces(s, logs)
@@ -101,7 +108,9 @@ func readTraces(s *testSite, dir string) (calls []systemCall) {
 	s.step(fmt.Sprintf("%d threads were traced", len(files)), err)
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		s.step("a trace is read", err)
+		if err != nil {
+			s.t.Fatal(err)
+		}
 		for line := range strings.Lines(string(data)) {
 			m := traceLine.FindStringSubmatch(line)
 			if m == nil {

@@ -90,10 +90,10 @@ type loss struct {
 func (root *inode) losses(seed uint64) (all []loss) {
 	pending := root.pending("")
 	random := rand.New(rand.NewPCG(seed, 0))
-	for subset := range 1 << min(len(pending), 4) {
+	for subset := range 1 << min(len(pending), 3) {
 		survive := make(map[string]bool)
 		for i, name := range pending {
-			if i < 4 {
+			if i < 3 {
 				survive[name] = subset>>i&1 == 1
 			} else {
 				survive[name] = random.IntN(2) == 1
