@@ -118,3 +118,26 @@ func TestNoGenerationIsRemovedWhileAnotherStillRuns(t *testing.T) {
 	s.plan()
 	s.expect("remove")
 }
+
+// A disk that can't be written to would otherwise be left without either.
+func TestGenerationBeforeStaysWhileItsSuccessorIsDamaged(t *testing.T) {
+	s := newStory(t).healthy()
+	s.stored(web, webUID)
+	s.w.Now = s.w.Now.Add(time.Second)
+	s.stored(web, "web-2")
+	s.parent(web, "web-2")
+	s.runs("web-2")
+	s.w.Now = s.w.Now.Add(s.p.KeepPrevious)
+	for i := range s.w.Disk.Checkpoints {
+		if c := &s.w.Disk.Checkpoints[i]; c.Name == "web-2" {
+			c.Stored = Altered
+		}
+	}
+	_, actions, _ := Plan(s.states, s.w, s.p)
+	if len(actions) != 1 || actions[0].Kind != Restore {
+		t.Fatalf("did %v", actions)
+	}
+	s.plan()
+	s.plan()
+	s.expect("remove")
+}
