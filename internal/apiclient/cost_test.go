@@ -75,6 +75,35 @@ func TestOutagesLeaveNothingBehind(t *testing.T) {
 	}
 }
 
+// TestEventsLeaveNothingBehind: ten thousand of them are one watch, on one connection.
+func TestEventsLeaveNothingBehind(t *testing.T) {
+	s := newSite(t).direct(t)
+	r := run(t, s.path)
+	r.awaitServing(2*time.Second, "a")
+	storm := func(events int) {
+		for i := range events {
+			p := pod("b", asksForCheckpoint)
+			p.Labels = map[string]string{"i": fmt.Sprint(i)}
+			s.api.put(p)
+		}
+		s.api.remove("b")
+		r.awaitServing(30*time.Second, "a")
+	}
+	storm(10)
+	s.api.questions()
+	goroutines, files := runtime.NumGoroutine(), openFiles(t)
+	storm(10_000)
+	if asked := s.api.questions(); len(asked) > 0 {
+		t.Errorf("it asked %v, want nothing", asked)
+	}
+	if after := openFiles(t); after > files {
+		t.Errorf("%d open files, %d before", after, files)
+	}
+	if after := runtime.NumGoroutine(); after > goroutines {
+		t.Errorf("%d goroutines, %d before", after, goroutines)
+	}
+}
+
 func openFiles(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")

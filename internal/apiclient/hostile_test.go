@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
 )
@@ -133,12 +134,12 @@ func TestStrangeAnswers(t *testing.T) {
 				if refs, err := r.References(t.Context(), referring("credentials")); err == nil {
 					t.Errorf("it is taken for references: %+v", refs)
 				}
-				time.Sleep(20 * time.Second)
+				time.Sleep(8 * time.Second)
 				if f := r.latest(); f.Current || f.State == checkpoint.APIUnknown || !slices.Equal(names(f), []string{"a"}) {
 					t.Errorf("state %v, current %v, pods %v; want what was known, and that it is not current", f.State, f.Current, names(f))
 				}
-				if asked > 60 {
-					t.Errorf("it asked %d times in about 20 seconds", asked)
+				if asked > 30 {
+					t.Errorf("it asked %d times in about 8 seconds", asked)
 				}
 				if got := strings.Count(r.log("to"), " "); got > 2 {
 					t.Errorf("it says too much: %s", r.log("message"))
@@ -214,38 +215,49 @@ func TestPodsOfNoSense(t *testing.T) {
 	}
 }
 
-// FuzzAnswers has the answers to our requests decoded as client-go does.
+// FuzzAnswers has answers to our reads decoded, as client-go does it.
 func FuzzAnswers(f *testing.F) {
-	f.Add([]byte(eventOf(watch.Added, pod("a", asksForCheckpoint))), false)
-	f.Add([]byte(eventOf(watch.Deleted, pod("a", asksForCheckpoint))+eventOf(watch.Bookmark, pod("a", nil))), true)
-	list, err := json.Marshal(corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []corev1.Pod{*pod("a", asksForCheckpoint)}})
-	if err != nil {
-		f.Fatal(err)
+	for _, object := range []any{
+		corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.Pod{*pod("a", asksForCheckpoint)}},
+		objects["/api/v1/nodes/"+node], objects["/api/v1/namespaces/kube-system/configmaps/settings"], pod("a", nil),
+	} {
+		data, err := json.Marshal(object)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data, false)
 	}
-	f.Add(list, false)
-	f.Add([]byte("k8s\x00\n\x00\x12\x00"), true)
+	f.Add([]byte("k8s\x00\n\x0b\n\x02v1\x12\x07PodList\x12\x07\n\x05\x12\x011\x1a\x00"), true)
+	c := &Client{config: Config{NodeName: node}}
 	f.Fuzz(func(t *testing.T, answer []byte, protobuf bool) {
-		api := newFakeAPI(pod("a", asksForCheckpoint))
-		api.answer(func(w http.ResponseWriter, _ *http.Request) bool {
-			w.Header().Set("Content-Type", "application/json")
-			if protobuf {
-				w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
+		kind := "application/json"
+		if protobuf {
+			kind = "application/vnd.kubernetes.protobuf"
+		}
+		reading, err := clientFor(&rest.Config{Host: "api.example.test"}, roundTripper(func(request *http.Request) (*http.Response, error) {
+			return &http.Response{
+				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, Request: request,
+				Body: io.NopCloser(bytes.NewReader(answer)),
+			}, nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.access = &access{reading: reading}
+		pods, err := c.LivePods(t.Context())
+		if err == nil && !bytes.Contains(answer, []byte("PodList")) {
+			t.Errorf("%q is taken for %d live pods", answer, len(pods))
+		}
+		for _, p := range pods {
+			if p.Spec.NodeName != node {
+				t.Errorf("%+v is none of our pods", p)
 			}
-			w.Write(answer)
-			return true
-		})
-		bubbleOf(t, api, func(t *testing.T, r *running, _ *memory) {
-			time.Sleep(5 * time.Second)
-			for _, p := range r.latest().Pods {
-				if p.Spec.NodeName != node || p.Annotations["checkpointer.alpha.coreos.com/checkpoint"] != "true" {
-					t.Errorf("told of %+v, which is none of ours", p)
-				}
-			}
-			if uid, err := r.NodeUID(t.Context()); err == nil && uid == "" {
-				t.Error("a Node without a UID is no error")
-			}
-			api.answer(nil)
-			r.awaitServing(10*time.Second, "a")
-		})
+		}
+		if uid, err := c.NodeUID(t.Context()); err == nil && uid == "" {
+			t.Error("a Node without a UID is no error")
+		}
+		if refs, err := c.References(t.Context(), referring("settings")); err == nil && (refs.ConfigMaps["settings"] == nil || refs.Secrets["settings"] == nil) {
+			t.Errorf("references without what was asked for, and no error: %+v", refs)
+		}
 	})
 }

@@ -16,17 +16,9 @@ import (
 // bubble is a test in which time is free.
 func bubble(t *testing.T, api *fakeAPI, test func(*testing.T, *running, *memory)) {
 	t.Helper()
-	bubbleOf(t, api, func(t *testing.T, r *running, m *memory) {
-		r.awaitServing(time.Second, "a")
-		test(t, r, m)
-	})
-}
-
-// bubbleOf is one whose server need not serve.
-func bubbleOf(t *testing.T, api *fakeAPI, test func(*testing.T, *running, *memory)) {
-	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r, m := inMemory(t, api)
+		r.awaitServing(time.Second, "a")
 		test(t, r, m)
 	})
 }

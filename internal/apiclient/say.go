@@ -15,7 +15,7 @@ import (
 const settled = 10 * time.Second
 
 var meanings = map[checkpoint.API]string{
-	checkpoint.APIServing:  "API server serves",
+	checkpoint.APIServing:  "API server serves: its pods are checkpointed, and what it no longer wants is removed",
 	checkpoint.APIRefusing: "API server refuses us: nothing will be removed",
 	checkpoint.APIFailing:  "API server fails: nothing will be removed",
 	checkpoint.APILost:     "API server lost: nothing will be removed",

@@ -174,9 +174,9 @@ func (p *Pods) tell(report func(PodsFacts), facts PodsFacts) {
 
 func (p *Pods) logState(facts PodsFacts) {
 	event, meaning := p.log.Info(), map[checkpoint.Kubelet]string{
-		checkpoint.KubeletUnknown:  "kubelet does not answer: what it manages is unknown",
-		checkpoint.KubeletUnsynced: "kubelet has not seen the API server since its start: it manages no pod of it",
-		checkpoint.KubeletSynced:   "kubelet manages the API server's pods",
+		checkpoint.KubeletUnknown:  "kubelet does not answer: for some seconds nothing is activated or withdrawn because of it",
+		checkpoint.KubeletUnsynced: "kubelet has not seen the API server since its start: checkpoints of pods that are down are activated",
+		checkpoint.KubeletSynced:   "kubelet manages the API server's pods: their checkpoints are held back",
 		checkpoint.KubeletAbsent:   "kubelet has no socket that tells: what it manages is judged by what the container runtime runs",
 	}[facts.State]
 	if facts.State == checkpoint.KubeletUnknown {

@@ -195,7 +195,7 @@ func (r *Runtime) tell(report func(RuntimeFacts), facts RuntimeFacts) (news bool
 
 func (r *Runtime) logState(facts RuntimeFacts) {
 	if facts.State == checkpoint.RuntimeKnown {
-		r.log.Info().Str("endpoint", r.endpoint).Msg("container runtime answers")
+		r.log.Info().Str("endpoint", r.endpoint).Msg("container runtime answers: what is down can be activated")
 		return
 	}
 	r.log.Warn().Str("endpoint", r.endpoint).Str("detail", facts.Detail).

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	podsv1 "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
 )
 
 func TestTenThousandContainers(t *testing.T) {
@@ -43,6 +44,37 @@ func TestNothingGrowsOverTenThousandEvents(t *testing.T) {
 	}
 	if m.log.count(t, "") != 1 {
 		t.Errorf("log %q, want one line", m.log.messages(t))
+	}
+}
+
+func TestNothingGrowsOverTenThousandEventsOfTheKubelet(t *testing.T) {
+	n := newNode(t, true)
+	n.kubelet.sync()
+	n.start(t)
+	n.watch(t)
+	n.awaitManaged(t)
+	storm := func(events int) {
+		for i := range events / 2 {
+			uid := fmt.Sprintf("pod-%d", i%100)
+			n.kubelet.events <- event(podsv1.EventType_ADDED, podOf(uid, ready))
+			n.kubelet.events <- event(podsv1.EventType_DELETED, podOf(uid))
+		}
+		n.kubelet.events <- event(podsv1.EventType_ADDED, podOf("last"))
+		n.awaitManaged(t, "last")
+		n.kubelet.events <- event(podsv1.EventType_DELETED, podOf("last"))
+		n.awaitManaged(t)
+	}
+	storm(100)
+	files, goroutines := openFiles(t), runtime.NumGoroutine()
+	storm(10_000)
+	if after := openFiles(t); after > files {
+		t.Errorf("%d open files, %d before", after, files)
+	}
+	if after := runtime.NumGoroutine(); after > goroutines {
+		t.Errorf("%d goroutines, %d before", after, goroutines)
+	}
+	if got := n.log.messages(t); len(got) != 1 {
+		t.Errorf("log %q, want one line", got)
 	}
 }
 
