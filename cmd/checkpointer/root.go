@@ -48,7 +48,22 @@ func newRootCommand(env lookupEnv) *cobra.Command {
 	root.SetVersionTemplate(versionLine())
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.AddCommand(newRunCommand(env), newRenderCommand(), newStatusCommand(env), newDoctorCommand(env), newCleanupCommand(env), newProbeCommand(env), newCopyEnvCommand(), newVersionCommand())
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.Args, cmd.RunE = cobra.ArbitraryArgs, nameShell
+		}
+	}
 	return root
+}
+
+// nameShell is what completion does without a shell that it knows: cobra's own would print help, and exit with 0.
+func nameShell(cmd *cobra.Command, _ []string) error {
+	var shells []string
+	for _, shell := range cmd.Commands() {
+		shells = append(shells, shell.Name())
+	}
+	return usage(fmt.Errorf("completion needs the name of a shell: %s", strings.Join(shells, ", ")))
 }
 
 func newVersionCommand() *cobra.Command {
