@@ -36,7 +36,7 @@ func TestAPIServerOnNode(t *testing.T) {
 	l.step("black hole ends", node.EndBlackHole())
 	l.step("node is Ready", node.WaitReady(ctx))
 
-	l.step("API server image is there", node.ImportAPIServer(ctx))
+	l.step("API server image is there", node.ImportProgram(ctx, "kube-apiserver"))
 	l.step("API server is stopped", cluster.APIServer.Stop(ctx))
 	l.step("API address is the node's", cluster.MoveAPIToNode())
 	l.step("manifest is written", os.WriteFile(filepath.Join(lab.Manifests, "kube-apiserver.yaml"), apiServerPod(t, cluster), 0o644))
@@ -64,9 +64,9 @@ func apiServerPod(t *testing.T, cluster *lab.Cluster) []byte {
 			HostNetwork: true,
 			Containers: []corev1.Container{{
 				Name:            "kube-apiserver",
-				Image:           lab.APIServerImage,
+				Image:           lab.ProgramImage("kube-apiserver"),
 				ImagePullPolicy: corev1.PullNever,
-				Args:            cluster.APIServerArgs(),
+				Args:            cluster.APIServerArgs(cluster.PKI()),
 				VolumeMounts:    []corev1.VolumeMount{{Name: "pki", MountPath: cluster.PKI(), ReadOnly: true}},
 			}},
 			Volumes: []corev1.Volume{{

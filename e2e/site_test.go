@@ -45,7 +45,7 @@ func (s *testSite) in(t *testing.T) *testSite {
 
 func (s *testSite) log(since time.Time) site.LogLines {
 	s.t.Helper()
-	lines, err := s.Log(since)
+	lines, err := site.Log(since)
 	if err != nil {
 		s.t.Error(err)
 	}

@@ -14,6 +14,8 @@ const (
 	containerdVersion = "2.4.2"
 	etcdVersion       = "3.6.16"
 	crictlVersion     = "1.37.0"
+	corednsVersion    = "1.15.0"
+	mochiVersion      = "2.7.9"
 )
 
 // source is one Go module and the commands that are built from it.
@@ -52,6 +54,14 @@ func sources() []source {
 			name: "etcd", version: etcdVersion, module: "go.etcd.io/etcd/server/v3",
 			main: etcdMain,
 		},
+		{
+			name: "coredns", version: corednsVersion, module: "github.com/coredns/coredns",
+			main: corednsMain,
+		},
+		{
+			name: "mochi", version: mochiVersion, module: "github.com/mochi-mqtt/server/v2",
+			main: mochiMain,
+		},
 	}
 }
 
@@ -79,6 +89,56 @@ import (
 )
 
 func main() { etcdmain.Main(os.Args) }
+`
+
+// corednsMain is CoreDNS with the plugins that a cluster's DNS needs, and without the clouds' SDKs that the others link
+// (https://coredns.io/2017/07/25/compile-time-enabling-or-disabling-plugins).
+const corednsMain = `package main
+
+import (
+	"github.com/coredns/coredns/coremain"
+
+	_ "github.com/coredns/coredns/plugin/cache"
+	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/health"
+	_ "github.com/coredns/coredns/plugin/kubernetes"
+	_ "github.com/coredns/coredns/plugin/ready"
+)
+
+func main() { coremain.Run() }
+`
+
+// mochiMain is an MQTT broker that lets everybody in, at the address that is its one argument. Its own command would
+// have to be fetched with the databases that it can use.
+const mochiMain = `package main
+
+import (
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+
+	mqtt "github.com/mochi-mqtt/server/v2"
+	"github.com/mochi-mqtt/server/v2/hooks/auth"
+	"github.com/mochi-mqtt/server/v2/listeners"
+)
+
+func main() {
+	broker := mqtt.New(nil)
+	if err := broker.AddHook(new(auth.AllowHook), nil); err != nil {
+		log.Fatal(err)
+	}
+	if err := broker.AddListener(listeners.NewTCP(listeners.Config{ID: "tcp", Address: os.Args[1]})); err != nil {
+		log.Fatal(err)
+	}
+	if err := broker.Serve(); err != nil {
+		log.Fatal(err)
+	}
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGTERM)
+	<-ended
+	broker.Close()
+}
 `
 
 // KubernetesVersion is the version of the kubelet and the control plane,

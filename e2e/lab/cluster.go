@@ -31,6 +31,9 @@ type Cluster struct {
 type ClusterOptions struct {
 	// APIServerArgs come after our own, so they override them.
 	APIServerArgs []string
+	// LeaderElection lets the controller manager and the scheduler stand by for others of the cluster, for example in
+	// pods.
+	LeaderElection bool
 }
 
 // StartCluster starts etcd, the API server, the controller manager and the
@@ -50,9 +53,12 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 		return nil, err
 	}
 	c.Etcd = c.component("etcd", httpOK("http://"+ClusterAddress+":2379/health"), c.etcdArgs())
-	c.APIServer = c.component("kube-apiserver", httpOK("https://"+AdminAddress+":"+apiPort+"/readyz"), append(c.APIServerArgs(), o.APIServerArgs...))
-	c.ControllerManager = c.component("kube-controller-manager", httpOK("https://"+ClusterAddress+":10257/healthz"), c.controllerManagerArgs())
-	c.Scheduler = c.component("kube-scheduler", httpOK("https://"+ClusterAddress+":10259/healthz"), c.schedulerArgs())
+	c.APIServer = c.component("kube-apiserver", c.APIReady, append(c.APIServerArgs(c.PKI()), o.APIServerArgs...))
+	election := fmt.Sprintf("--leader-elect=%t", o.LeaderElection)
+	c.ControllerManager = c.component("kube-controller-manager", httpOK("https://"+ClusterAddress+":10257/healthz"),
+		append(ControllerManagerArgs(c.PKI()), "--kubeconfig="+c.machine.elsewhere("controller-manager.conf"), election))
+	c.Scheduler = c.component("kube-scheduler", httpOK("https://"+ClusterAddress+":10259/healthz"),
+		[]string{"--kubeconfig=" + c.machine.elsewhere("scheduler.conf"), election})
 	if err := c.Start(ctx); err != nil {
 		return nil, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
 	}
@@ -92,6 +98,11 @@ func (c *Cluster) Close(ctx context.Context) error {
 // Client is the admin's clientset.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
+// APIReady asks the API server once, wherever it runs, whether it is ready.
+func (c *Cluster) APIReady(ctx context.Context) error {
+	return httpOK("https://" + AdminAddress + ":" + apiPort + "/readyz")(ctx)
+}
+
 // PKI is the directory of the cluster's certificates and keys, named as in
 // kubeadm's /etc/kubernetes/pki.
 func (c *Cluster) PKI() string { return c.machine.elsewhere("pki") }
@@ -108,9 +119,9 @@ func (c *Cluster) component(name string, ready func(context.Context) error, args
 }
 
 // APIServerArgs are the arguments of an API server of this cluster, also of one
-// in a pod with host network that has PKI mounted under the same path.
-func (c *Cluster) APIServerArgs() []string {
-	pki := c.PKI() + "/"
+// in a pod with host network that has the files of PKI in the directory.
+func (c *Cluster) APIServerArgs(pki string) []string {
+	pki += "/"
 	return []string{
 		"--bind-address=0.0.0.0",
 		"--secure-port=" + apiPort,
@@ -150,22 +161,15 @@ func (c *Cluster) etcdArgs() []string {
 	}
 }
 
-func (c *Cluster) controllerManagerArgs() []string {
-	pki := c.PKI() + "/"
+// ControllerManagerArgs are the arguments of a controller manager, without
+// credentials and leader election, that has the files of PKI in the directory.
+func ControllerManagerArgs(pki string) []string {
+	pki += "/"
 	return []string{
-		"--kubeconfig=" + c.machine.elsewhere("controller-manager.conf"),
-		"--leader-elect=false",
 		"--use-service-account-credentials",
 		"--service-account-private-key-file=" + pki + "sa.key",
 		"--root-ca-file=" + pki + "ca.crt",
 		"--cluster-signing-cert-file=" + pki + "ca.crt",
 		"--cluster-signing-key-file=" + pki + "ca.key",
-	}
-}
-
-func (c *Cluster) schedulerArgs() []string {
-	return []string{
-		"--kubeconfig=" + c.machine.elsewhere("scheduler.conf"),
-		"--leader-elect=false",
 	}
 }

@@ -60,6 +60,15 @@ func (n *Node) EndContainer(ctx context.Context, c *runtime.Container) error {
 	return err
 }
 
+// KillContainer kills the process of the running container of a pod.
+func (n *Node) KillContainer(ctx context.Context, namespace, pod, container string) error {
+	c, err := n.RunningContainer(ctx, namespace, pod, container)
+	if err != nil {
+		return err
+	}
+	return n.EndContainer(ctx, c)
+}
+
 // PodIP is the address of a pod's ready sandbox; empty with host network.
 func (n *Node) PodIP(ctx context.Context, namespace, pod string) (string, error) {
 	all, err := n.Sandboxes(ctx)

@@ -28,7 +28,7 @@
 //
 // A plain program calls [Enter] first in main, instead of [Main]; see cmd/lab,
 // which runs a shell on a Ready node. For an API server in a pod of the node see
-// [Node.ImportAPIServer], [Cluster.APIServerArgs] and [Cluster.MoveAPIToNode].
+// [Node.ImportProgram], [Cluster.APIServerArgs] and [Cluster.MoveAPIToNode].
 //
 // Both run the program again in namespaces of its own (package isolate). There,
 // /etc and /var/lib are overlays, /run and /var/log are empty, the host name is

@@ -18,8 +18,6 @@ const (
 	WitnessImage = "pod-checkpointer/witness:dev"
 	// CheckpointerImage is the image that the manifests in deploy/ name.
 	CheckpointerImage = "pod-checkpointer/pod-checkpointer:dev"
-	// APIServerImage is the API server for a pod; see ImportAPIServer.
-	APIServerImage = "pod-checkpointer/kube-apiserver:dev"
 
 	pauseImage = "docker.io/pod-checkpointer/pause:dev"
 )
@@ -81,10 +79,14 @@ func (n *Node) ImportCheckpointer(ctx context.Context) error {
 	return n.importImage(ctx, i)
 }
 
-// ImportAPIServer gives the node APIServerImage.
-func (n *Node) ImportAPIServer(ctx context.Context) error {
-	program := map[string]string{"/kube-apiserver": binaries.Path("kube-apiserver")}
-	return n.ImportImage(ctx, APIServerImage, program, "/kube-apiserver")
+// ProgramImage is the name of the image that ImportProgram makes of a program.
+func ProgramImage(program string) string { return "pod-checkpointer/" + program + ":dev" }
+
+// ImportProgram gives the node an image of one of the programs that package
+// binaries builds, such as the API server.
+func (n *Node) ImportProgram(ctx context.Context, program string) error {
+	files := map[string]string{"/" + program: binaries.Path(program)}
+	return n.ImportImage(ctx, ProgramImage(program), files, "/"+program)
 }
 
 // ImportImage gives the node an image of one layer: files maps absolute paths in

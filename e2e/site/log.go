@@ -28,7 +28,7 @@ type LogLine struct {
 }
 
 // Log is what every copy of the checkpointer has logged since, in order of time.
-func (s *Site) Log(since time.Time) (LogLines, error) {
+func Log(since time.Time) (LogLines, error) {
 	files, err := filepath.Glob(lab.Logs + "/pods/" + Namespace + "_pod-checkpointer-*/checkpointer/*.log")
 	if err != nil {
 		return nil, err

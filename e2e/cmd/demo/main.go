@@ -153,7 +153,7 @@ func (d *demo) say(what string) {
 
 // log prints the transitions that the checkpointer has logged.
 func (d *demo) log(since time.Time) error {
-	lines, err := d.Log(since)
+	lines, err := site.Log(since)
 	if err != nil {
 		return err
 	}
