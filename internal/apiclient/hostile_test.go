@@ -156,7 +156,10 @@ func TestStrangeAnswers(t *testing.T) {
 
 // TestFloodIsNotKept: a server without end takes no more memory than a full node.
 func TestFloodIsNotKept(t *testing.T) {
-	var most int64
+	var (
+		most int64
+		kept []any
+	)
 	store := newPodStore(node, func(err error) { panic(err) }, func([]*corev1.Pod) {})
 	func() {
 		defer func() {
@@ -165,7 +168,6 @@ func TestFloodIsNotKept(t *testing.T) {
 			}
 		}()
 		before, transform := heap(), store.Transformer()
-		var kept []any
 		for i := 0; ; i++ {
 			p, err := transform(pod(fmt.Sprint(i), nil))
 			if err != nil {
@@ -184,7 +186,7 @@ func TestFloodIsNotKept(t *testing.T) {
 	if n, err := io.Copy(io.Discard, body); err == nil || n != maxAnswer {
 		t.Errorf("%d bytes were read, and then %v", n, err)
 	}
-	runtime.KeepAlive(store)
+	runtime.KeepAlive(kept)
 }
 
 type endless struct{}

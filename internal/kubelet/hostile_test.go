@@ -108,7 +108,10 @@ func TestNothingOfAKubelet(t *testing.T) {
 	n.watch(t)
 	n.awaitManaged(t)
 	for _, e := range []*podsv1.WatchPodsEvent{
-		{}, {Type: podsv1.EventType_ADDED}, {Type: podsv1.EventType_DELETED}, {Type: podsv1.EventType_INITIAL_SYNC_COMPLETE},
+		{},
+		{Type: podsv1.EventType_ADDED},
+		{Type: podsv1.EventType_DELETED},
+		{Type: podsv1.EventType_INITIAL_SYNC_COMPLETE},
 		event(podsv1.EventType_ADDED, new(corev1.Pod)), event(podsv1.EventType_DELETED, new(corev1.Pod)),
 		event(podsv1.EventType_DELETED, podOf("never-heard-of")),
 	} {
