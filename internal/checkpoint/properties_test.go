@@ -101,3 +101,15 @@ func TestListFromBeforeIsNotTakenForThePresentOne(t *testing.T) {
 	s.pass(s.p.StuckAfter)
 	s.expect("activate")
 }
+
+func TestPodIsUpOnlyWhenAllOfItsContainersRun(t *testing.T) {
+	s := newStory(t).healthy()
+	s.parent(web, webUID).Containers = []string{"main", "sidecar"}
+	s.runs(webUID)
+	s.plan()
+	s.expect()
+	b := &s.w.Sandboxes[len(s.w.Sandboxes)-1]
+	b.Containers = append(b.Containers, Container{Name: "sidecar", State: ContainerRunning})
+	s.plan()
+	s.expect("save")
+}
