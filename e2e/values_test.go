@@ -145,7 +145,7 @@ func applicationEnv(t witness.Testimony) map[string]string {
 // noSecret looks for what only the Secret's values hold.
 func noSecret(t *testing.T, where, text string) {
 	t.Helper()
-	for _, secret := range []string{"a secret", "say ", "not a comment", "first-line-of-many", "世界", "BEGIN X", "long and "} {
+	for _, secret := range []string{"a secret", "say ", "not a comment", "first-line-of-many", "世界", "BEGIN X", "long and ", "both sides", "a tab", "export X"} {
 		if strings.Contains(text, secret) {
 			t.Errorf("%s holds the secret value %q", where, secret)
 		}

@@ -80,7 +80,7 @@ func (r *renderer) run(stdin io.Reader, stdout, stderr io.Writer) error {
 	}
 	if refusal := (*manifest.Refusal)(nil); errors.As(err, &refusal) {
 		for _, reason := range refusal.Findings {
-			fmt.Fprintln(stderr, "refused:", terminal.Line(reason.String()))
+			fmt.Fprintln(stderr, "refused:", reason)
 		}
 		return exitError{exitRefused, fmt.Errorf("the pod of %s can't be checkpointed", source)}
 	}
@@ -88,7 +88,7 @@ func (r *renderer) run(stdin io.Reader, stdout, stderr io.Writer) error {
 		return usage(err)
 	}
 	for _, warning := range result.Warnings {
-		fmt.Fprintln(stderr, "warning:", terminal.Line(warning.String()))
+		fmt.Fprintln(stderr, "warning:", warning)
 	}
 	return r.write(stdout, result.Manifest)
 }
@@ -103,16 +103,19 @@ func (r *renderer) tell(stderr io.Writer, in input.Input) error {
 	if !slices.Contains(r.namespaces, pod.Namespace) {
 		fmt.Fprintf(stderr, "warning: metadata.namespace: the agent leaves the pods of %q alone unless its --namespaces names it\n", pod.Namespace)
 	}
-	var err error
+	var needed []string
 	for _, missing := range in.Missing {
 		if missing.Optional {
-			fmt.Fprintf(stderr, "not in the input, and taken as missing: optional %s %s/%s\n", missing.Kind, missing.Namespace, missing.Name)
+			fmt.Fprintln(stderr, terminal.Line(fmt.Sprintf("not in the input, and taken as missing: optional %s %s/%s", missing.Kind, missing.Namespace, missing.Name)))
 			continue
 		}
-		err = errors.Join(err, fmt.Errorf("not in the input: %s %s/%s, which the pod refers to; append it: kubectl get %s -n %s %s -o yaml",
+		needed = append(needed, fmt.Sprintf("%s %s/%s (kubectl get %s -n %s %s -o yaml)",
 			missing.Kind, missing.Namespace, missing.Name, strings.ToLower(missing.Kind), missing.Namespace, missing.Name))
 	}
-	return err
+	if len(needed) > 0 {
+		return fmt.Errorf("not in the input, and the pod refers to it; append %s", strings.Join(needed, ", "))
+	}
+	return nil
 }
 
 func (r *renderer) check() error {

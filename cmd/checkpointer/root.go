@@ -21,7 +21,8 @@ var version = "devel"
 type lookupEnv func(string) (string, bool)
 
 // execute runs the command line and returns the exit code. An error is one line on stderr. One that comes before a
-// command has begun is about the command line.
+// command has begun is about the command line. An error may quote names from elsewhere, which must not command a
+// terminal.
 func execute(ctx context.Context, args []string, env lookupEnv, stdout, stderr io.Writer) int {
 	root := newRootCommand(env)
 	root.SetArgs(args)

@@ -71,5 +71,7 @@ func splitJSON(data []byte) ([]document, error) {
 	}
 }
 
-// oneLine is an error whose text has no line breaks. Some YAML errors do.
-func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
+// oneLine is an error whose text has no line breaks, as some YAML errors have, and does not say what said it.
+func oneLine(err error) error {
+	return errors.New(strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "yaml: "))
+}

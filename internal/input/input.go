@@ -24,7 +24,7 @@ type Input struct {
 func Parse(source string, data []byte) (Input, error) {
 	documents, err := split(data)
 	if err != nil {
-		return Input{}, fmt.Errorf("%s: %w", source, err)
+		return Input{}, fmt.Errorf("%s, %w", source, err)
 	}
 	if len(documents) == 0 {
 		return Input{}, fmt.Errorf("%s: empty", source)
@@ -54,7 +54,7 @@ func (o *objects) notOnePod() error {
 	}
 	var names []string
 	for _, pod := range o.pods {
-		names = append(names, fmt.Sprintf("%s (document %s)", pod.pod.Name, pod.where))
+		names = append(names, fmt.Sprintf("%s/%s (document %s)", pod.pod.Namespace, pod.pod.Name, pod.where))
 	}
 	return fmt.Errorf("%d pods, and one is wanted: %s", len(o.pods), strings.Join(names, ", "))
 }

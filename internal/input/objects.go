@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	strictjson "sigs.k8s.io/json"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/manifest"
@@ -38,7 +39,7 @@ func (o *objects) add(d document) error {
 		Items           []json.RawMessage `json:"items"`
 	}
 	if err := decode(d.data, &meta); err != nil {
-		return err
+		return explain(err, d.data, &meta)
 	}
 	if kind, list := strings.CutSuffix(meta.Kind, "List"); list {
 		return o.addItems(d, metav1.TypeMeta{APIVersion: meta.APIVersion, Kind: kind}, meta.Items)
@@ -69,7 +70,7 @@ func (o *objects) addItems(d document, of metav1.TypeMeta, items []json.RawMessa
 	for i, data := range items {
 		var object map[string]any
 		if err := decode(data, &object); err != nil {
-			return fmt.Errorf("items[%d]: %w", i, err)
+			return fmt.Errorf("items[%d]: %w", i, explain(err, data, &object))
 		}
 		if object["kind"] == nil {
 			if of.Kind == "" {
@@ -89,17 +90,31 @@ func (o *objects) addItems(d document, of metav1.TypeMeta, items []json.RawMessa
 func (o *objects) addPod(d document, object any, spec string, pod func() *corev1.Pod) error {
 	unknown, err := manifest.DecodeInto(d.data, object, spec)
 	if err != nil {
-		return err
+		return explain(err, d.data, object)
 	}
 	made := found{where: d.where, pod: pod(), unknown: unknown}
 	if len(made.pod.Spec.Containers) == 0 {
 		return fmt.Errorf("%s.containers: there are none", spec)
 	}
-	if made.pod.Name == "" {
+	admit(made.pod)
+	if err := checkNames(made.pod); err != nil {
+		return err
+	}
+	o.pods = append(o.pods, made)
+	return nil
+}
+
+// checkNames holds a pod to what an API server asks of its names: paths are made of them.
+func checkNames(pod *corev1.Pod) error {
+	if pod.Name == "" {
 		return errors.New("metadata.name: there is none")
 	}
-	admit(made.pod)
-	o.pods = append(o.pods, made)
+	if problems := validation.IsDNS1123Subdomain(pod.Name); len(problems) > 0 {
+		return fmt.Errorf("metadata.name: %q can't be a name: %s", pod.Name, problems[0])
+	}
+	if problems := validation.IsDNS1123Label(pod.Namespace); len(problems) > 0 {
+		return fmt.Errorf("metadata.namespace: %q can't be a namespace: %s", pod.Namespace, problems[0])
+	}
 	return nil
 }
 
@@ -135,13 +150,12 @@ func byName[T metav1.Object](objects []T, namespace string) map[string]T {
 func appendTo[T any](objects *[]*T, data []byte) error {
 	object := new(T)
 	unknown, err := strictjson.UnmarshalStrict(data, object)
-	if err != nil || len(unknown) > 0 {
-		return oneLine(errors.Join(append(unknown, err)...))
+	if err != nil {
+		return explain(err, data, object)
+	}
+	if len(unknown) > 0 {
+		return oneLine(errors.Join(unknown...))
 	}
 	*objects = append(*objects, object)
 	return nil
-}
-
-func decode(data []byte, object any) error {
-	return strictjson.UnmarshalCaseSensitivePreserveInts(data, object)
 }

@@ -1,6 +1,10 @@
 package manifest
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/terminal"
+)
 
 // Finding is one thing about a pod that a person should know.
 type Finding struct {
@@ -9,13 +13,13 @@ type Finding struct {
 	Remedy  string // what a person can do
 }
 
-// String is the finding in one line.
+// String is the finding in one line, safe to show on a terminal: a pod's names and paths are not ours.
 func (f Finding) String() string {
 	line := f.Path + ": " + f.Problem
 	if f.Remedy != "" {
 		line += "; " + f.Remedy
 	}
-	return line
+	return terminal.Line(line)
 }
 
 // Refusal is the error of a pod that can't be checkpointed. It holds every reason, not just the first.
