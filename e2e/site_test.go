@@ -19,9 +19,13 @@ type testSite struct {
 }
 
 func newSite(ctx context.Context, t *testing.T, node lab.NodeOptions) *testSite {
+	return newSiteWith(ctx, t, site.Options{Node: node})
+}
+
+func newSiteWith(ctx context.Context, t *testing.T, o site.Options) *testSite {
 	s := &testSite{timeline: timeline{t, time.Now()}}
 	var err error
-	s.Site, err = site.Start(ctx, node, func(what string) { s.step(what, nil) })
+	s.Site, err = site.Start(ctx, o, func(what string) { s.step(what, nil) })
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // PowerCut ends the node as a power cut does: no process of it gets to do
@@ -47,12 +48,17 @@ func (n *Node) Close(ctx context.Context) error {
 	if err := n.PowerCut(ctx); err != nil {
 		return err
 	}
-	for _, path := range []string{"/etc/kubernetes", cniConfigs, KubeletDir, "/var/lib/containerd", "/var/lib/cni", Logs + "/pods"} {
+	for _, path := range []string{"/etc/kubernetes", cniConfigs, KubeletDir, "/var/lib/containerd", "/var/lib/cni"} {
 		if err := removeContent(path); err != nil {
 			return err
 		}
 	}
-	return nil
+	// The next node's pods don't write there, and a failed test's are to be found among the saved logs.
+	err := os.Rename(Logs+"/pods", Logs+"/pods-until-"+time.Now().Format("150405.000"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 func removeContent(dir string) error {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/pod-checkpointer/pod-checkpointer/e2e/lab"
@@ -33,13 +34,20 @@ type Site struct {
 	*lab.Node
 	Web, Gateway, Self string // names of the pods: on the pod network, on the host's, the checkpointer's own
 
-	node lab.NodeOptions
+	options Options
+}
+
+// Options change what Start does.
+type Options struct {
+	Node lab.NodeOptions
+	// Before is done when the workloads run and the checkpointer is about to come.
+	Before func(context.Context, *Site) error
 }
 
 // Start brings one up, with every checkpoint stored and the checkpointer's own active. It tells of each step that is
 // done. What it returns is to be closed, also after an error.
-func Start(ctx context.Context, node lab.NodeOptions, done func(what string)) (*Site, error) {
-	s := &Site{node: node}
+func Start(ctx context.Context, o Options, done func(what string)) (*Site, error) {
+	s := &Site{options: o}
 	for _, step := range []struct {
 		what string
 		do   func(context.Context) error
@@ -47,8 +55,8 @@ func Start(ctx context.Context, node lab.NodeOptions, done func(what string)) (*
 		{"the cluster is up: etcd, API server, controller manager, scheduler", s.startCluster},
 		{"the node is Ready: containerd, kubelet", s.startNode},
 		{"the checkpointer's image is imported", func(ctx context.Context) error { return s.ImportCheckpointer(ctx) }},
-		{"the DaemonSets web, gateway and pod-checkpointer are applied", s.apply},
-		{"all three are ready", s.waitReady},
+		{"the DaemonSets web and gateway are ready", s.applyWorkloads},
+		{"the DaemonSet pod-checkpointer is ready", s.applyCheckpointer},
 		{"the checkpointer has stored a checkpoint of each", s.waitStored},
 		{"the checkpointer's own checkpoint stands by", s.waitStandby},
 	} {
@@ -77,36 +85,50 @@ func (s *Site) startCluster(ctx context.Context) (err error) {
 }
 
 func (s *Site) startNode(ctx context.Context) (err error) {
-	s.Node, err = lab.StartNode(ctx, s.Cluster, s.node)
+	s.Node, err = lab.StartNode(ctx, s.Cluster, s.options.Node)
 	return err
 }
 
-func (s *Site) apply(ctx context.Context) error {
+func (s *Site) applyWorkloads(ctx context.Context) (err error) {
 	if _, err := s.Kubectl(ctx, "label", "node", lab.NodeName, "example.com/site=edge"); err != nil {
 		return err
 	}
-	return errors.Join(s.Apply(ctx, workloads), s.ApplyKustomize(ctx, "../deploy/base"))
+	if err := s.Apply(ctx, workloads); err != nil {
+		return err
+	}
+	if s.Web, err = s.readyPod(ctx, "web", "app=web"); err != nil {
+		return err
+	}
+	s.Gateway, err = s.readyPod(ctx, "gateway", "app=gateway")
+	return err
 }
 
-func (s *Site) waitReady(ctx context.Context) error {
-	for _, name := range []string{"web", "gateway", "pod-checkpointer"} {
-		if err := s.WaitDaemonSet(ctx, Namespace, name); err != nil {
+func (s *Site) applyCheckpointer(ctx context.Context) (err error) {
+	if s.options.Before != nil {
+		if err := s.options.Before(ctx, s); err != nil {
 			return err
 		}
 	}
-	for selector, name := range map[string]*string{"app=web": &s.Web, "app=gateway": &s.Gateway, "app.kubernetes.io/name=pod-checkpointer": &s.Self} {
-		pods, err := s.PodsOf(ctx, Namespace, selector)
-		if err != nil {
-			return err
-		}
-		for _, pod := range pods {
-			// A mirror pod has the labels of its parent.
-			if pod.Annotations["kubernetes.io/config.mirror"] == "" {
-				*name = pod.Name
-			}
+	if err := s.ApplyKustomize(ctx, "../deploy/base"); err != nil {
+		return err
+	}
+	s.Self, err = s.readyPod(ctx, "pod-checkpointer", "app.kubernetes.io/name=pod-checkpointer")
+	return err
+}
+
+// readyPod waits until a DaemonSet is ready and is the name of its pod.
+func (s *Site) readyPod(ctx context.Context, daemonSet, selector string) (name string, err error) {
+	if err := s.WaitDaemonSet(ctx, Namespace, daemonSet); err != nil {
+		return "", err
+	}
+	pods, err := s.PodsOf(ctx, Namespace, selector)
+	for _, pod := range pods {
+		// A mirror pod has the labels of its parent.
+		if pod.Annotations[corev1.MirrorPodAnnotationKey] == "" {
+			name = pod.Name
 		}
 	}
-	return nil
+	return name, err
 }
 
 func (s *Site) waitStored(ctx context.Context) error {

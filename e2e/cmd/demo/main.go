@@ -53,7 +53,7 @@ type demo struct {
 
 func (d *demo) run(ctx context.Context) (err error) {
 	d.chapter("An edge site comes up")
-	if d.Site, err = site.Start(ctx, lab.NodeOptions{}, d.say); err != nil {
+	if d.Site, err = site.Start(ctx, site.Options{}, d.say); err != nil {
 		return err
 	}
 	before, err := d.testimonies(ctx, d.Web)
