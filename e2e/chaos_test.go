@@ -22,7 +22,7 @@ import (
 // TestChaos breaks a node in random ways that overlap, while a checker looks on from outside. CHAOS_MINUTES says for how
 // long, CHAOS_SEED repeats a story; the order of faults is the same then, the node's reactions need not be.
 func TestChaos(t *testing.T) {
-	minutes, seed := 5.0, uint64(time.Now().UnixNano())
+	minutes, seed := 2.0, uint64(time.Now().UnixNano())
 	if given, err := strconv.ParseFloat(os.Getenv("CHAOS_MINUTES"), 64); err == nil {
 		minutes = given
 	}
