@@ -83,22 +83,31 @@ func (c *Client) reportChanges(ctx context.Context, report func(Facts)) {
 	}
 }
 
-// awaitAnswer asks /readyz, less and less often, until the server answers it. Whether it serves us, the request for our
+// awaitAnswer asks /readyz at once, so that an end of the watch which is an outage is known as one however often the server
+// came and went before, and then less and less often until the server answers. Whether it serves us, the request for our
 // pods then tells. It returns false if ctx ended.
 func (c *Client) awaitAnswer(ctx context.Context, patience *patience) bool {
+	answered := c.isReady(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-time.After(patience.next()):
 		}
-		c.refresh()
-		code, answer := 0, c.watching().Get().AbsPath(readyPath).MaxRetries(0).Do(ctx)
-		if answer.StatusCode(&code); code != 0 && !isFailure(code) {
+		if answered || c.isReady(ctx) {
 			return true
 		}
-		c.log.Debug().Err(answer.Error()).Msg("API server is not ready")
 	}
+}
+
+func (c *Client) isReady(ctx context.Context) bool {
+	c.refresh()
+	code, answer := 0, c.watching().Get().AbsPath(readyPath).MaxRetries(0).Do(ctx)
+	if answer.StatusCode(&code); code != 0 && !isFailure(code) {
+		return true
+	}
+	c.log.Debug().Err(answer.Error()).Msg("API server is not ready")
+	return false
 }
 
 // observed takes note of how the server answered. Another answer than success ends the watch, so that everything is

@@ -227,6 +227,22 @@ func TestNoHotLoop(t *testing.T) {
 	})
 }
 
+// TestOutageOfAServerThatHasComeAndGoneForLongIsNoticed: that it ended many watches early makes the agent list less often,
+// and not slower to know when it is gone.
+func TestOutageOfAServerThatHasComeAndGoneForLongIsNoticed(t *testing.T) {
+	api := newFakeAPI(pod("a", asksForCheckpoint))
+	bubble(t, api, func(t *testing.T, r *running, m *memory) {
+		for range 300 {
+			api.endWatches()
+			time.Sleep(time.Second)
+		}
+		r.await(10*time.Second, "current", func(f Facts) bool { return f.Current })
+		m.refuse(true)
+		api.endWatches()
+		r.awaitState(time.Second, checkpoint.APILost)
+	})
+}
+
 // TestWaveringServer: one that is away in ever other ways has nothing new to tell, until it settles for one.
 func TestWaveringServer(t *testing.T) {
 	api := newFakeAPI(pod("a", asksForCheckpoint))
