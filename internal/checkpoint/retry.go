@@ -47,7 +47,7 @@ func (s *step) mayStart(c *Checkpoint) bool {
 		return false
 	}
 	return !slices.ContainsFunc(s.Disk.Checkpoints, func(o Checkpoint) bool {
-		return !o.HostPorts && slices.ContainsFunc(s.Sandboxes, func(b Sandbox) bool { return b.of(&o) && b.Ready })
+		return !o.HostPorts && slices.ContainsFunc(s.Sandboxes, func(b Sandbox) bool { return b.Of(&o) && b.Ready })
 	})
 }
 

@@ -74,7 +74,7 @@ func (s *step) standsBy(c *Checkpoint) bool {
 // crashed says whether a copy of the revision has exited in a sandbox of now. What a power cut ended is not in one.
 func (s *step) crashed(c *Checkpoint) bool {
 	return slices.ContainsFunc(s.sandboxes, func(b Sandbox) bool {
-		return b.Ready && (b.of(c) || b.UID == c.ParentUID) && slices.ContainsFunc(b.Containers, func(k Container) bool {
+		return b.Ready && (b.Of(c) || b.UID == c.ParentUID) && slices.ContainsFunc(b.Containers, func(k Container) bool {
 			return k.State == ContainerExited
 		})
 	})

@@ -165,7 +165,7 @@ func (s *story) tellOfCheckpoint(name string, words []string) bool {
 			c.Stored = Altered
 		case "crashes":
 			for j := range s.w.Sandboxes {
-				if b := &s.w.Sandboxes[j]; b.of(c) {
+				if b := &s.w.Sandboxes[j]; b.Of(c) {
 					b.Containers[0].State = ContainerExited
 				}
 			}

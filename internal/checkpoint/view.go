@@ -167,7 +167,7 @@ func (v *view) taken(p *Parent) bool {
 // startOf is when the checkpoint's running sandbox was created; zero if there is none.
 func (v *view) startOf(c *Checkpoint) (start time.Time) {
 	for _, s := range v.sandboxes {
-		if c != nil && s.of(c) && s.Ready && s.Created.After(start) {
+		if c != nil && s.Of(c) && s.Ready && s.Created.After(start) {
 			start = s.Created
 		}
 	}
@@ -187,25 +187,26 @@ func (v *view) apiPatience() time.Time { return v.Start.Add(v.policy.APITimeout)
 // kubeletPatience is until when a kubelet that is not heard is waited for.
 func (v *view) kubeletPatience() time.Time { return v.KubeletSince.Add(v.policy.KubeletTimeout) }
 
-func (s *Sandbox) of(c *Checkpoint) bool {
+// Of says whether the sandbox is of the checkpoint: of either generation, where it has two.
+func (s *Sandbox) Of(c *Checkpoint) bool {
 	return s.CheckpointOf == c.Name && s.Namespace == c.Namespace
 }
 
 // exists says whether the kubelet has made anything of the checkpoint's manifest. What ended before our start may have ended
 // in a power cut.
 func (v *view) exists(c *Checkpoint) bool {
-	return slices.ContainsFunc(v.sandboxes, func(s Sandbox) bool { return s.of(c) && (s.Ready || s.Created.After(v.Start)) })
+	return slices.ContainsFunc(v.sandboxes, func(s Sandbox) bool { return s.Of(c) && (s.Ready || s.Created.After(v.Start)) })
 }
 
 // checkpointUp says whether the checkpoint has a READY sandbox in which everything that must run runs.
 func (v *view) checkpointUp(c *Checkpoint) bool {
-	return slices.ContainsFunc(v.sandboxes, func(s Sandbox) bool { return s.of(c) && s.Ready && s.runs(c.Containers) })
+	return slices.ContainsFunc(v.sandboxes, func(s Sandbox) bool { return s.Of(c) && s.Ready && s.runs(c.Containers) })
 }
 
 // stopped says whether the runtime shows that nothing of the checkpoint is left running.
 func (v *view) stopped(c *Checkpoint) bool {
 	return v.Runtime == RuntimeKnown && !slices.ContainsFunc(v.sandboxes, func(s Sandbox) bool {
-		return s.of(c) && (s.Ready || slices.ContainsFunc(s.Containers, func(c Container) bool {
+		return s.Of(c) && (s.Ready || slices.ContainsFunc(s.Containers, func(c Container) bool {
 			return c.State == ContainerRunning
 		}))
 	})

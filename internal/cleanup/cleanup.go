@@ -72,18 +72,18 @@ func (j *Job) Remove(ctx context.Context) error {
 	}
 	own, others := j.split(disk.Checkpoints)
 	for _, c := range others {
-		if err := store.Withdraw(keyOf(c)); err != nil {
+		if err := store.Withdraw(manifest.KeyOf(c)); err != nil {
 			return err
 		}
 	}
 	j.awaitStop(ctx, others)
 	for _, c := range others {
-		if err := store.Remove(keyOf(c)); err != nil {
+		if err := store.Remove(manifest.KeyOf(c)); err != nil {
 			return err
 		}
 	}
 	for _, c := range own {
-		if err := errors.Join(store.Withdraw(keyOf(c)), store.Remove(keyOf(c))); err != nil {
+		if err := errors.Join(store.Withdraw(manifest.KeyOf(c)), store.Remove(manifest.KeyOf(c))); err != nil {
 			return err
 		}
 	}
@@ -158,14 +158,10 @@ func (j *Job) awaitStop(ctx context.Context, withdrawn []checkpoint.Checkpoint) 
 func stillRunning(sandboxes []checkpoint.Sandbox, withdrawn []checkpoint.Checkpoint) (names []string) {
 	for _, c := range withdrawn {
 		for _, s := range sandboxes {
-			if c.Active != checkpoint.Missing && s.Ready && s.CheckpointOf == c.Name && s.Namespace == c.Namespace {
+			if c.Active != checkpoint.Missing && s.Ready && s.Of(&c) {
 				names = append(names, c.Namespace+"/"+c.Name)
 			}
 		}
 	}
 	return names
-}
-
-func keyOf(c checkpoint.Checkpoint) manifest.Key {
-	return manifest.Key{Namespace: c.Namespace, Name: c.Name, Previous: c.Previous}
 }

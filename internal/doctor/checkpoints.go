@@ -21,29 +21,22 @@ var checkpointKinds = []Kind{
 		Name: "no-checkpoint", Severity: Error,
 		Means:  "the pod asks for a checkpoint and has none yet: it would not come back",
 		Remedy: "a first checkpoint is stored when every container of the pod runs: look at the pod, and at the agent's log",
-		find: func(f *Facts) (found []string) {
-			for _, row := range f.rows() {
-				if row.Phase == checkpoint.Absent.String() && row.Pod != "" && !f.isRefused(row.UID) {
-					found = append(found, row.Namespace+"/"+row.Pod)
-				}
-			}
-			return found
+		find: func(f *Facts) []string {
+			return f.podsWhere(func(row status.Lineage) bool {
+				return row.Phase == checkpoint.Absent.String() && row.Pod != "" && !f.isRefused(row.UID)
+			})
 		},
 	},
 	{
 		Name: "stored-lost", Severity: Error,
 		Means:  "the stored manifest is gone or damaged, and the agent has not put it back: it would not be started",
 		Remedy: "look into the agent's log for action failed; if no agent runs, start it",
-		find: func(f *Facts) (found []string) {
-			for _, row := range f.rows() {
-				whole := slices.ContainsFunc(f.Checkpoints, func(c Checkpoint) bool {
+		find: func(f *Facts) []string {
+			return f.podsWhere(func(row status.Lineage) bool {
+				return row.Generation != "" && !slices.ContainsFunc(f.Checkpoints, func(c Checkpoint) bool {
 					return string(c.Lineage) == row.Lineage && c.Stored == checkpoint.Intact
 				})
-				if row.Generation != "" && !whole {
-					found = append(found, row.Namespace+"/"+row.Pod)
-				}
-			}
-			return found
+			})
 		},
 	},
 	{
@@ -107,15 +100,20 @@ var checkpointKinds = []Kind{
 		Name: "checkpoint-down", Severity: Error,
 		Means:  "the checkpoint was started and does not come up, and there is no other generation to try",
 		Remedy: "look at its containers: crictl ps -a, crictl logs",
-		find: func(f *Facts) (found []string) {
-			for _, row := range f.rows() {
-				if row.Reason == string(checkpoint.ReasonCheckpointStuck) {
-					found = append(found, row.Namespace+"/"+row.Pod)
-				}
-			}
-			return found
+		find: func(f *Facts) []string {
+			return f.podsWhere(func(row status.Lineage) bool { return row.Reason == string(checkpoint.ReasonCheckpointStuck) })
 		},
 	},
+}
+
+// podsWhere names the pods of the lineages of which something is true.
+func (f *Facts) podsWhere(is func(status.Lineage) bool) (pods []string) {
+	for _, row := range f.rows() {
+		if is(row) {
+			pods = append(pods, row.Namespace+"/"+row.Pod)
+		}
+	}
+	return pods
 }
 
 // refused are the pods that can't be checkpointed, with or without an earlier checkpoint.

@@ -104,7 +104,7 @@ func (f *Facts) gatherDisk(store *manifest.Store) {
 	disk, err := store.List()
 	f.DiskErr = err
 	for _, c := range disk.Checkpoints {
-		key := manifest.Key{Namespace: c.Namespace, Name: c.Name, Previous: c.Previous}
+		key := manifest.KeyOf(c)
 		found := Checkpoint{Checkpoint: c, Twins: store.Foreign(key)}
 		found.Pod, _ = store.Pod(key)
 		found.Missing, found.AssetErr = store.MissingAssets(key)
@@ -204,7 +204,7 @@ func (f *Facts) sandbox(c *Checkpoint) *checkpoint.Sandbox {
 	var found *checkpoint.Sandbox
 	for i := range f.Runtime.Sandboxes {
 		s := &f.Runtime.Sandboxes[i]
-		if s.FromFile && s.CheckpointOf == c.Name && s.Namespace == c.Namespace && (found == nil || s.Created.After(found.Created)) {
+		if s.FromFile && s.Of(&c.Checkpoint) && (found == nil || s.Created.After(found.Created)) {
 			found = s
 		}
 	}

@@ -1,11 +1,20 @@
 package manifest
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
+)
 
 // Key names a checkpoint.
 type Key struct {
 	Namespace, Name string // its parent's
 	Previous        bool   // it is the generation before; see checkpoint.Checkpoint.Previous
+}
+
+// KeyOf names a checkpoint that was listed.
+func KeyOf(c checkpoint.Checkpoint) Key {
+	return Key{Namespace: c.Namespace, Name: c.Name, Previous: c.Previous}
 }
 
 const previousSuffix = "_previous"

@@ -99,7 +99,7 @@ func TestAnotherUserIsNeitherBelievedNorAnswered(t *testing.T) {
 		return
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to become another user")
+		t.Skip("NOT TESTED: this test needs root, to become another user")
 	}
 	asked := serve(t, func(context.Context) (string, error) { return "secret", nil })
 	asked2 := asked + "/nobody"

@@ -67,14 +67,10 @@ func (l *Loop) tellTransition(lineage checkpoint.Lineage, from, to checkpoint.St
 	}
 	if parent := l.newestParent(lineage); parent != nil {
 		e.Namespace, e.Pod, e.UID = parent.Namespace, parent.Name, types.UID(parent.UID)
-		l.tell(e)
+	} else if all := l.checkpointsOf(lineage); len(all) > 0 {
+		e.Namespace, e.Pod, e.UID = all[0].Namespace, all[0].Name, types.UID(all[0].ParentUID)
+	} else {
 		return
 	}
-	for _, c := range l.world.Disk.Checkpoints {
-		if c.Lineage == lineage {
-			e.Namespace, e.Pod, e.UID = c.Namespace, c.Name, types.UID(c.ParentUID)
-			l.tell(e)
-			return
-		}
-	}
+	l.tell(e)
 }

@@ -37,10 +37,8 @@ func (l *Loop) logTransitions(next map[checkpoint.Lineage]checkpoint.State) {
 
 // podOf is the pod that stands for the lineage: the one that its checkpoint was made of.
 func (l *Loop) podOf(lineage checkpoint.Lineage) (name string, uid checkpoint.UID) {
-	for _, c := range l.world.Disk.Checkpoints {
-		if c.Lineage == lineage {
-			return c.Namespace + "/" + c.Name, c.ParentUID
-		}
+	if all := l.checkpointsOf(lineage); len(all) > 0 {
+		return all[0].Namespace + "/" + all[0].Name, all[0].ParentUID
 	}
 	for _, p := range l.world.Parents {
 		if p.Lineage == lineage {
@@ -48,6 +46,15 @@ func (l *Loop) podOf(lineage checkpoint.Lineage) (name string, uid checkpoint.UI
 		}
 	}
 	return "", ""
+}
+
+func (l *Loop) checkpointsOf(lineage checkpoint.Lineage) (all []checkpoint.Checkpoint) {
+	for _, c := range l.world.Disk.Checkpoints {
+		if c.Lineage == lineage {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // logRefusal says once why a pod has no checkpoint, or keeps an earlier one. Volumes that are not there yet are no news

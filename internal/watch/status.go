@@ -98,12 +98,7 @@ func (l *Loop) describeLineage(lineage checkpoint.Lineage, state checkpoint.Stat
 		Since:   state.Since,
 		Up:      state.Up,
 	}
-	var stored []checkpoint.Checkpoint
-	for _, c := range l.world.Disk.Checkpoints {
-		if c.Lineage == lineage {
-			stored = append(stored, c)
-		}
-	}
+	stored := l.checkpointsOf(lineage)
 	row.Describe(stored)
 	row.Mark(state.Marks)
 	parent := l.newestParent(lineage)
