@@ -122,8 +122,8 @@ func (c *chaos) lasts(since map[string]time.Time, of string, bad bool, window ti
 }
 
 // copies are the names of the pods in which a container of each DaemonSet runs.
-func (c *chaos) copies(ctx context.Context) (map[string][]string, error) {
-	containers, err := c.Containers(ctx)
+func (s *testSite) copies(ctx context.Context) (map[string][]string, error) {
+	containers, err := s.Containers(ctx)
 	copies := make(map[string][]string)
 	for _, container := range containers {
 		if container.State == runtime.ContainerState_CONTAINER_RUNNING && container.Labels["io.kubernetes.container.name"] == "witness" {

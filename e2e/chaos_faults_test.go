@@ -51,9 +51,9 @@ func (c *chaos) allFaults() []*fault {
 		{name: "a manifest of ours becomes a directory", target: "agent", begin: c.spoil(func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o755)) }), alone: true},
 		{name: "web's pod is deleted", target: "pods", begin: c.deletePods("web"), alone: true},
 		{name: "gateway's pod is deleted", target: "pods", begin: c.deletePods("gateway"), alone: true},
-		{name: "web is rolled out", target: "pods", begin: c.change("web", inContainer("witness", fmt.Sprintf(`"env":[{"name":"REVISION","value":"%d"}]`, c.random.Int()))), needs: api},
-		{name: "gateway gets a bad flag", target: "pods", begin: c.change("gateway", badArgs), end: c.change("gateway", goodArgs), needs: api},
-		{name: "the agent is rolled out", target: "agent", begin: c.change("pod-checkpointer", inContainer("checkpointer", fmt.Sprintf(`"env":[{"name":"REVISION","value":"%d"}]`, c.random.Int()))), alone: true},
+		{name: "web is rolled out", target: "pods", begin: c.rollOut("web", inContainer("witness", fmt.Sprintf(`"env":[{"name":"REVISION","value":"%d"}]`, c.random.Int()))), needs: api},
+		{name: "gateway gets a bad flag", target: "pods", begin: c.rollOut("gateway", badArgs), end: c.rollOut("gateway", goodArgs), needs: api},
+		{name: "the agent is rolled out", target: "agent", begin: c.rollOut("pod-checkpointer", inContainer("checkpointer", fmt.Sprintf(`"env":[{"name":"REVISION","value":"%d"}]`, c.random.Int()))), alone: true},
 		{name: "the DaemonSet's copy of the agent is deleted", target: "agent", begin: c.deletePods("pod-checkpointer"), alone: true},
 	}
 }
@@ -136,12 +136,9 @@ func bothRun(ctx context.Context) error {
 	})
 }
 
-// change changes the template of a DaemonSet.
-func (c *chaos) change(daemonSet, patch string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		_, err := c.Kubectl(ctx, "patch", "daemonset", "-n", site.Namespace, daemonSet, "--type=strategic", "-p", patch)
-		return err
-	}
+// rollOut changes the template of a DaemonSet.
+func (c *chaos) rollOut(daemonSet, patch string) func(context.Context) error {
+	return func(ctx context.Context) error { return c.change(ctx, daemonSet, patch) }
 }
 
 // deletePods deletes the pods of a DaemonSet, as an operator or a roll-out does; the controller makes new ones.

@@ -22,19 +22,12 @@ func TestDisk(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
 	s := newSite(ctx, t, quickSync)
-	for _, part := range []struct {
-		name string
-		run  func(context.Context, *testSite)
-	}{
+	s.inOrder(ctx, []part{
 		{"damaged assets are back at once", damagedAssets},
 		{"a foreign manifest of the same pod is told", foreignOfTheSamePod},
 		{"volumes of deleted pods are unmounted", deletedParents},
 		{"system calls of a save and an activation", tracedSave},
-	} {
-		if !t.Run(part.name, func(t *testing.T) { part.run(ctx, s.in(t)) }) {
-			return // what follows rests on it
-		}
-	}
+	})
 }
 
 func damagedAssets(ctx context.Context, s *testSite) {

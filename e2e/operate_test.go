@@ -27,20 +27,13 @@ func TestOperate(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
 	s := newSite(ctx, t, lab.NodeOptions{})
-	for _, part := range []struct {
-		name string
-		run  func(context.Context, *testSite)
-	}{
+	s.inOrder(ctx, []part{
 		{"doctor finds what is wrong and no more", doctorFinds},
 		{"status without API server, from the copy that stands by", statusWithoutAPI},
 		{"a leader that hangs is replaced", leaderHangs},
 		{"Events tell the story", eventsTell},
 		{"cleanup without API server, while the agent runs", cleansUp},
-	} {
-		if !t.Run(part.name, func(t *testing.T) { part.run(ctx, s.in(t)) }) {
-			return
-		}
-	}
+	})
 }
 
 // inCopy runs a command of the checkpointer in one of its containers, and returns what it prints, its complaints if it

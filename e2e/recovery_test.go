@@ -29,24 +29,18 @@ func TestRecovery(t *testing.T) {
 	s := newSite(ctx, t, lab.NodeOptions{})
 	before := s.testimonies(ctx, s.Web)
 
-	for _, part := range []struct {
-		name string
-		run  func(context.Context, *testSite, testimonies)
-	}{
-		{"API server away while pods run", apiServerAway},
-		{"own manifest spoiled by hand", func(ctx context.Context, s *testSite, _ testimonies) { spoil(ctx, s, s.Self, "checkpointer") }},
-		{"power cut without API server", powerCut},
-		{"active manifest spoiled by hand", func(ctx context.Context, s *testSite, _ testimonies) { spoil(ctx, s, s.Web, "witness") }},
-		{"API server returns", apiServerReturns},
+	with := func(run func(context.Context, *testSite, testimonies)) func(context.Context, *testSite) {
+		return func(ctx context.Context, s *testSite) { run(ctx, s, before) }
+	}
+	s.inOrder(ctx, []part{
+		{"API server away while pods run", with(apiServerAway)},
+		{"own manifest spoiled by hand", func(ctx context.Context, s *testSite) { spoil(ctx, s, s.Self, "checkpointer") }},
+		{"power cut without API server", with(powerCut)},
+		{"active manifest spoiled by hand", func(ctx context.Context, s *testSite) { spoil(ctx, s, s.Web, "witness") }},
+		{"API server returns", with(apiServerReturns)},
 		{"DaemonSet deleted", daemonSetDeleted},
 		{"checkpointer deleted", checkpointerDeleted},
-	} {
-		if !t.Run(part.name, func(t *testing.T) {
-			part.run(ctx, s.in(t), before)
-		}) {
-			return // what follows rests on it
-		}
-	}
+	})
 }
 
 // same compares what must not differ between a pod and its checkpoint.
@@ -170,24 +164,18 @@ func apiServerReturns(ctx context.Context, s *testSite, before testimonies) {
 }
 
 func (s *testSite) oneCopyOfEach(ctx context.Context) error {
-	containers, err := s.Containers(ctx)
+	running, err := s.copies(ctx)
 	if err != nil {
 		return err
 	}
-	running := map[string]int{}
-	for _, c := range containers {
-		if c.Labels["io.kubernetes.container.name"] == "witness" && c.State == 1 {
-			running[c.Labels["io.kubernetes.pod.name"]]++
-		}
-	}
-	if want := map[string]int{s.Web: 1, s.Gateway: 1}; !maps.Equal(running, want) {
+	if want := map[string][]string{"web": {s.Web}, "gateway": {s.Gateway}}; !maps.EqualFunc(running, want, slices.Equal) {
 		return fmt.Errorf("running: %v, want %v", running, want)
 	}
 	return nil
 }
 
 // daemonSetDeleted: after the grace, the confirmation and the termination nothing of its checkpoint is left.
-func daemonSetDeleted(ctx context.Context, s *testSite, _ testimonies) {
+func daemonSetDeleted(ctx context.Context, s *testSite) {
 	_, err := s.Kubectl(ctx, "delete", "daemonset", "-n", site.Namespace, "web")
 	s.step("web is deleted", err)
 	deleted := time.Now()
@@ -201,7 +189,7 @@ func daemonSetDeleted(ctx context.Context, s *testSite, _ testimonies) {
 }
 
 // checkpointerDeleted: it removes every checkpoint, though the pods are still wanted, and itself, and leaves nothing.
-func checkpointerDeleted(ctx context.Context, s *testSite, _ testimonies) {
+func checkpointerDeleted(ctx context.Context, s *testSite) {
 	_, err := s.Kubectl(ctx, "delete", "-k", "../deploy/base")
 	s.step("the checkpointer is deleted", err)
 	s.step("nothing of it is left on disk", lab.Wait(ctx, "removal", func(context.Context) error {

@@ -23,8 +23,7 @@ func (s *testSite) patch(ctx context.Context, daemonSet, selector, patch string)
 	s.t.Helper()
 	before, err := s.parents(ctx, selector)
 	s.step("its pods are listed", err)
-	_, err = s.Kubectl(ctx, "patch", "daemonset", "-n", site.Namespace, daemonSet, "--type=strategic", "-p", patch)
-	s.step(daemonSet+" is changed", err)
+	s.step(daemonSet+" is changed", s.change(ctx, daemonSet, patch))
 	s.step("its new pod is there", site.Soon(ctx, "a new pod", func(ctx context.Context) error {
 		now, err := s.parents(ctx, selector)
 		for _, name := range now {
@@ -36,6 +35,12 @@ func (s *testSite) patch(ctx context.Context, daemonSet, selector, patch string)
 		return errors.Join(err, fmt.Errorf("there are %v", now))
 	}))
 	return pod
+}
+
+// change changes the template of a DaemonSet.
+func (s *testSite) change(ctx context.Context, daemonSet, patch string) error {
+	_, err := s.Kubectl(ctx, "patch", "daemonset", "-n", site.Namespace, daemonSet, "--type=strategic", "-p", patch)
+	return err
 }
 
 // parents are the names of the pods that are no mirror pods.

@@ -26,21 +26,14 @@ func TestRollOut(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Minute)
 	defer cancel()
 	s := newSite(ctx, t, lab.NodeOptions{})
-	for _, part := range []struct {
-		name string
-		run  func(context.Context, *testSite)
-	}{
+	s.inOrder(ctx, []part{
 		{"new revision of the checkpointer", newRevision},
 		{"revision of the checkpointer that can't lead", revisionThatCannotLead},
 		{"bad flag, then a power cut", badFlag},
 		{"StatefulSet's pod with a new UID", statefulSetPod},
 		{"checkpointer unscheduled by label", unscheduledByLabel},
 		{"cluster restored empty", emptiedCluster},
-	} {
-		if !t.Run(part.name, func(t *testing.T) { part.run(ctx, s.in(t)) }) {
-			return // what follows rests on it
-		}
-	}
+	})
 }
 
 func newRevision(ctx context.Context, s *testSite) {

@@ -47,6 +47,21 @@ func (s *testSite) in(t *testing.T) *testSite {
 	return &testSite{Site: s.Site, timeline: timeline{t, time.Now()}}
 }
 
+// part is one of several that run on one site.
+type part struct {
+	name string
+	run  func(context.Context, *testSite)
+}
+
+// inOrder runs parts of which each rests on those before it.
+func (s *testSite) inOrder(ctx context.Context, parts []part) {
+	for _, p := range parts {
+		if !s.t.Run(p.name, func(t *testing.T) { p.run(ctx, s.in(t)) }) {
+			return
+		}
+	}
+}
+
 func (s *testSite) log(since time.Time) site.LogLines {
 	s.t.Helper()
 	lines, err := site.Log(since)

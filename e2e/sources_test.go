@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"text/template"
@@ -68,22 +69,15 @@ func TestSources(t *testing.T) {
 func (s *testSite) openFiles() map[string][]string {
 	s.t.Helper()
 	open := make(map[string][]string)
-	programs, err := filepath.Glob("/proc/[0-9]*/exe")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, exe := range programs {
-		if program, err := os.Readlink(exe); err != nil || filepath.Base(program) != "checkpointer" {
-			continue // it ended, or it is another
-		}
-		process := filepath.Dir(exe)
-		descriptors, err := filepath.Glob(process + "/fd/*")
+	for _, pid := range agents() {
+		process := strconv.Itoa(pid)
+		descriptors, err := filepath.Glob("/proc/" + process + "/fd/*")
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		for _, descriptor := range descriptors {
 			if file, err := os.Readlink(descriptor); err == nil {
-				open[filepath.Base(process)] = append(open[filepath.Base(process)], file)
+				open[process] = append(open[process], file)
 			}
 		}
 	}
