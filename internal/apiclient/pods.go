@@ -44,12 +44,12 @@ func (c *Client) watchPods(ctx context.Context) bool {
 	slow := time.AfterFunc(longestList, func() { end(errSlowList) })
 	defer slow.Stop()
 	store := newPodStore(c.config.NodeName, end, func(pods []*corev1.Pod) {
-		c.learned(ctx, pods)
 		if !listed {
 			listed = true
 			slow.Stop()
-			c.sayUsable(true, nil)
+			c.sayUsable(true, nil) // before it is told, so that whoever acts on it finds the line in the log
 		}
+		c.learned(ctx, pods)
 	})
 	reflector := cache.NewReflectorWithOptions(c.source(end), &corev1.Pod{}, store, cache.ReflectorOptions{Name: "pods of this node"})
 	err := reflector.ListAndWatchWithContext(ctx)
