@@ -32,18 +32,18 @@ func isCheckpoint(pod *corev1.Pod) bool {
 
 // LineageOf names what succeeds itself on this node:
 //
-//	kube-system/DaemonSet/<UID>  the pods of a DaemonSet
+//	kube-system/DaemonSet/proxy  the pods of the DaemonSet proxy
 //	default/ReplicaSet/web       the pods of the Deployment web: its ReplicaSets' names without the hash of the template
 //	default/Pod/vector-0         every other pod
 //
-// A DaemonSet goes by its UID, because one that is deleted and made again under the same name is another. Of a
-// Deployment a pod knows only the name.
+// It goes by names and not by UIDs, so that a workload that is deleted and made again succeeds itself. Were it another one,
+// its pods would contend with the checkpoint that had to do their work meanwhile.
 func LineageOf(pod *corev1.Pod) checkpoint.Lineage {
 	kind, name := "Pod", pod.Name
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		switch owner.Kind {
 		case "DaemonSet":
-			kind, name = owner.Kind, string(owner.UID)
+			kind, name = owner.Kind, owner.Name
 		case "ReplicaSet":
 			kind, name = owner.Kind, withoutHash(pod, owner)
 		}

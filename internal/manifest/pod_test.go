@@ -41,7 +41,7 @@ func TestLineageOf(t *testing.T) {
 		want                   checkpoint.Lineage
 	}{
 		"bare":                      {want: "ns/Pod/p"},
-		"daemon set":                {"DaemonSet", "web", "u1", "", true, "ns/DaemonSet/u1"},
+		"daemon set":                {"DaemonSet", "web", "u1", "", true, "ns/DaemonSet/web"},
 		"deployment":                {"ReplicaSet", "web-6d4cf", "u2", "6d4cf", true, "ns/ReplicaSet/web"},
 		"replica set alone":         {"ReplicaSet", "web-6d4cf", "u3", "", true, "ns/ReplicaSet/web-6d4cf"},
 		"hash that is not its name": {"ReplicaSet", "web", "u4", "6d4cf", true, "ns/ReplicaSet/web"},
