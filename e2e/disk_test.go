@@ -25,7 +25,9 @@ func TestDisk(t *testing.T) {
 	s.inOrder(ctx, []part{
 		{"damaged assets are back at once", damagedAssets},
 		{"a foreign manifest of the same pod is told", foreignOfTheSamePod},
+		{"a disk is mounted over a directory", mountedOver},
 		{"volumes of deleted pods are unmounted", deletedParents},
+		{"and in the checkpointer too", unmountedEverywhere},
 		{"system calls of a save and an activation", tracedSave},
 	})
 }
