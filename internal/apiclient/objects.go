@@ -108,13 +108,16 @@ func (c *Client) References(ctx context.Context, pod *corev1.Pod) (manifest.Refe
 func (c *Client) unknownFields(ctx context.Context, pod *corev1.Pod) (manifest.Unknown, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	data, err := c.reading().Get().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).
+	answer := c.reading().Get().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).
 		VersionedParams(&metav1.GetOptions{ResourceVersion: pod.ResourceVersion}, scheme.ParameterCodec).
-		SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
+		SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
 	var found *corev1.Pod
 	var unknown manifest.Unknown
+	data, err := answer.Raw()
 	if err == nil {
 		found, unknown, err = manifest.Decode(data)
+	} else {
+		err = answer.Error() // what the server says of it, which Raw leaves in the answer
 	}
 	if err == nil && found.UID != pod.UID {
 		err = errors.New("another one has its name")

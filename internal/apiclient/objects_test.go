@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -123,7 +124,8 @@ func TestFieldsOfANewerServerAreFound(t *testing.T) {
 		"replaced": {`{"metadata":{"uid":"another"},"spec":{"newer":true}}`, manifest.Unknown{}, "another one has its name"},
 		"no pod":   {`<html>please log in</html>`, manifest.Unknown{}, "invalid character"},
 		"nothing":  {``, manifest.Unknown{}, "unexpected end"},
-		"deleted":  {"404", manifest.Unknown{}, "could not find"},
+		"deleted":  {"404", manifest.Unknown{}, "Not Found"},
+		"refused":  {"403", manifest.Unknown{}, "Forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			watched := pod("a", asksForCheckpoint)
@@ -133,8 +135,8 @@ func TestFieldsOfANewerServerAreFound(t *testing.T) {
 					if accept, version := r.Header.Get("Accept"), r.URL.Query().Get("resourceVersion"); r.URL.Path != podPath(watched) || accept != "application/json" || version != watched.ResourceVersion {
 						t.Errorf("asked for version %q of %s as %s", version, r.URL.Path, accept)
 					}
-					if test.answer == "404" {
-						status(w, http.StatusNotFound)
+					if code, err := strconv.Atoi(test.answer); err == nil {
+						status(w, code)
 					} else {
 						fmt.Fprint(w, test.answer)
 					}
