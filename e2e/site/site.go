@@ -4,6 +4,7 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -42,6 +43,8 @@ type Options struct {
 	Node lab.NodeOptions
 	// Before is done when the workloads run and the checkpointer is about to come.
 	Before func(context.Context, *Site) error
+	// Kustomization is the checkpointer's, deploy/base by default.
+	Kustomization string
 }
 
 // Start brings one up, with every checkpoint stored and the checkpointer's own active. It tells of each step that is
@@ -109,7 +112,7 @@ func (s *Site) applyCheckpointer(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := s.ApplyKustomize(ctx, "../deploy/base"); err != nil {
+	if err := s.ApplyKustomize(ctx, cmp.Or(s.options.Kustomization, "../deploy/base")); err != nil {
 		return err
 	}
 	s.Self, err = s.readyPod(ctx, "pod-checkpointer", "app.kubernetes.io/name=pod-checkpointer")
