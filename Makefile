@@ -4,11 +4,17 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-IMAGE   ?= pod-checkpointer/pod-checkpointer:dev
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+IMAGE    ?= pod-checkpointer/pod-checkpointer:dev
+ARCH     ?= $(shell go env GOARCH)
+ARCHIVE  ?= bin/image.tar
+
+BUILD = CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GOFUMPT     := go run mvdan.cc/gofumpt@v0.10.0
+CYCLONEDX   := go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 
 .PHONY: help
 help: ## List the targets
@@ -48,11 +54,17 @@ fuzz: ## Each fuzzer for FUZZTIME, from the corpus in the repository
 
 .PHONY: build
 build: ## The static binary, bin/checkpointer
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/checkpointer ./cmd/checkpointer
+	$(BUILD) -o bin/checkpointer ./cmd/checkpointer
 
 .PHONY: image
-image: build ## The container image of the Dockerfile, as an archive that any runtime imports: bin/image.tar
-	@cd e2e && go run ./cmd/image -name $(IMAGE) -out ../bin/image.tar
+image: ## The container image of the Dockerfile, as an archive that any runtime imports: bin/image.tar (ARCH=arm64 for another machine's)
+	GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/bin/checkpointer ./cmd/checkpointer
+	@cd e2e && go run ./cmd/image -name $(IMAGE) -arch $(ARCH) -context ../bin/linux-$(ARCH) -out $(abspath $(ARCHIVE)) \
+	  -label org.opencontainers.image.version=$(VERSION) -label org.opencontainers.image.revision=$(REVISION)
+
+.PHONY: sbom
+sbom: build ## What the binary is made of, as CycloneDX: bin/checkpointer.cdx.json
+	$(CYCLONEDX) bin -json -std -noserial -notimestamp -version $(VERSION) -output bin/checkpointer.cdx.json bin/checkpointer
 
 .PHONY: accept
 accept: ## The kubelet's own code must accept every manifest that we make

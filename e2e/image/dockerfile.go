@@ -6,21 +6,22 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
 // FromDockerfile reads the image that a Dockerfile describes. It knows what can
 // be carried out without running anything: FROM scratch, COPY of single files,
 // ENTRYPOINT, CMD (exec form), ENV, USER, WORKDIR and LABEL; anything else is an
-// error. COPY sources are relative to the Dockerfile's directory.
-func FromDockerfile(name, dockerfile string) (Image, error) {
+// error. COPY sources are relative to the directory context.
+func FromDockerfile(name, dockerfile, context string) (Image, error) {
 	data, err := os.ReadFile(dockerfile)
 	if err != nil {
 		return Image{}, err
 	}
-	i := Image{Name: name, Files: map[string]string{}}
+	i := Image{Name: name, Files: map[string]string{}, Labels: map[string]string{}}
 	for _, line := range instructions(string(data)) {
-		if err := i.apply(line, filepath.Dir(dockerfile)); err != nil {
+		if err := i.apply(line, context); err != nil {
 			return Image{}, fmt.Errorf("%s: %q: %w", dockerfile, line, err)
 		}
 	}
@@ -64,7 +65,7 @@ func (i *Image) apply(line, context string) error {
 		i.WorkingDir = rest
 		return nil
 	case "LABEL":
-		return nil
+		return i.label(rest)
 	default:
 		return fmt.Errorf("unknown instruction")
 	}
@@ -79,5 +80,16 @@ func (i *Image) copy(args []string, context string) error {
 		target = path.Join(target, path.Base(args[0]))
 	}
 	i.Files[path.Join("/", target)] = source
+	return nil
+}
+
+// label takes one label in the form name="value".
+func (i *Image) label(arg string) error {
+	name, quoted, _ := strings.Cut(arg, "=")
+	value, err := strconv.Unquote(quoted)
+	if err != nil {
+		return fmt.Errorf("want one name=\"value\": %w", err)
+	}
+	i.Labels[name] = value
 	return nil
 }

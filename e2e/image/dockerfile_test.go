@@ -20,12 +20,12 @@ func fromText(t *testing.T, text string) (Image, error) {
 	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "program"), []byte("binary"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return FromDockerfile("owner/name:tag", path)
+	return FromDockerfile("owner/name:tag", path, filepath.Dir(path))
 }
 
 // TestDockerfile reads the archive back as a runtime does.
 func TestDockerfile(t *testing.T) {
-	i, err := fromText(t, "# comment\nFROM scratch\nLABEL a=b \\\n  c=d\nCOPY program /bin/\nUSER 0:0\nENTRYPOINT [\"/bin/program\", \"run\"]\n")
+	i, err := fromText(t, "# comment\nFROM scratch\nLABEL \\\n  a=\"b c\"\nCOPY program /bin/\nUSER 0:0\nENTRYPOINT [\"/bin/program\", \"run\"]\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +45,8 @@ func TestDockerfile(t *testing.T) {
 	if err := json.Unmarshal(files[manifests[0].Config], &c); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"/bin/program", "run"}; !slices.Equal(c.Config.Entrypoint, want) || c.Config.User != "0:0" {
-		t.Errorf("process is %+v, want entrypoint %q of user 0:0", c.Config, want)
+	if want := []string{"/bin/program", "run"}; !slices.Equal(c.Config.Entrypoint, want) || c.Config.User != "0:0" || c.Config.Labels["a"] != "b c" {
+		t.Errorf("process is %+v, want entrypoint %q of user 0:0, label a", c.Config, want)
 	}
 	layer := filepath.Join(t.TempDir(), "layer.tar")
 	if err := os.WriteFile(layer, files[manifests[0].Layers[0]], 0o644); err != nil {
@@ -58,7 +58,7 @@ func TestDockerfile(t *testing.T) {
 }
 
 func TestDockerfileRefusesWhatItCannotDo(t *testing.T) {
-	for _, line := range []string{"FROM debian", "RUN true", "COPY --from=x a b", "COPY a b c/", "ENTRYPOINT /bin/program", "EXPOSE 80"} {
+	for _, line := range []string{"FROM debian", "RUN true", "COPY --from=x a b", "COPY a b c/", "ENTRYPOINT /bin/program", "EXPOSE 80", "LABEL a=b c=d"} {
 		if _, err := fromText(t, line); err == nil || !strings.Contains(err.Error(), line[:4]) {
 			t.Errorf("%q: error is %v, want one that shows the line", line, err)
 		}

@@ -1,10 +1,12 @@
 // Package image writes container images as docker-archive tars, one layer each,
-// without a container engine.
+// without a container engine. The same files make the same archive, whenever,
+// wherever and by whomever it is made.
 package image
 
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -22,8 +24,11 @@ import (
 type Image struct {
 	// Name is a reference such as "pod-checkpointer/pod-checkpointer:dev".
 	Name string
+	// Architecture is the programs', as Go names it; this machine's by default.
+	Architecture string
 	// Files maps absolute paths in the image to files on disk.
 	Files      map[string]string
+	Labels     map[string]string
 	Entrypoint []string
 	Cmd        []string
 	Env        []string
@@ -40,11 +45,12 @@ type config struct {
 }
 
 type process struct {
-	Entrypoint []string `json:"Entrypoint,omitempty"`
-	Cmd        []string `json:"Cmd,omitempty"`
-	Env        []string `json:"Env,omitempty"`
-	User       string   `json:"User,omitempty"`
-	WorkingDir string   `json:"WorkingDir,omitempty"`
+	Entrypoint []string          `json:"Entrypoint,omitempty"`
+	Cmd        []string          `json:"Cmd,omitempty"`
+	Env        []string          `json:"Env,omitempty"`
+	User       string            `json:"User,omitempty"`
+	WorkingDir string            `json:"WorkingDir,omitempty"`
+	Labels     map[string]string `json:"Labels,omitempty"`
 }
 
 type rootFS struct {
@@ -70,9 +76,9 @@ func (i Image) Write(path string) error {
 		return err
 	}
 	configuration, err := json.Marshal(config{
-		Architecture: runtime.GOARCH,
+		Architecture: cmp.Or(i.Architecture, runtime.GOARCH),
 		OS:           "linux",
-		Config:       process{i.Entrypoint, i.Cmd, i.Env, i.User, i.WorkingDir},
+		Config:       process{i.Entrypoint, i.Cmd, i.Env, i.User, i.WorkingDir, i.Labels},
 		RootFS:       rootFS{Type: "layers", DiffIDs: []string{"sha256:" + digest}},
 	})
 	if err != nil {
@@ -173,7 +179,11 @@ func addFile(w *tar.Writer, name, path string) error {
 	if err != nil {
 		return err
 	}
-	return add(w, name, int64(info.Mode().Perm()), info.Size(), f)
+	mode := int64(0o644)
+	if info.Mode()&0o100 != 0 { // whatever the umask was
+		mode = 0o755
+	}
+	return add(w, name, mode, info.Size(), f)
 }
 
 func addBytes(w *tar.Writer, name string, data []byte) error {

@@ -72,7 +72,7 @@ func (n *Node) ImportCheckpointer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	i, err := image.FromDockerfile(CheckpointerImage, filepath.Join(root, "Dockerfile"))
+	i, err := image.FromDockerfile(CheckpointerImage, filepath.Join(root, "Dockerfile"), root)
 	if err != nil {
 		return err
 	}
