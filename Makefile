@@ -14,6 +14,8 @@ BUILD = CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSI
 
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GOFUMPT     := go run mvdan.cc/gofumpt@v0.10.0
+CRANE       := go run github.com/google/go-containerregistry/cmd/crane@v0.22.1
+HELM        := go run helm.sh/helm/v4/cmd/helm@v4.3.1
 CYCLONEDX   := go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 
 .PHONY: help
@@ -61,6 +63,19 @@ image: ## The container image of the Dockerfile, as an archive that any runtime 
 	GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/bin/checkpointer ./cmd/checkpointer
 	@cd e2e && go run ./cmd/image -name $(IMAGE) -arch $(ARCH) -context ../bin/linux-$(ARCH) -out $(abspath $(ARCHIVE)) \
 	  -label org.opencontainers.image.version=$(VERSION) -label org.opencontainers.image.revision=$(REVISION)
+
+.PHONY: push
+push: ## Push the images for amd64 and arm64, and the index of both, as IMAGE
+	@for arch in amd64 arm64; do \
+	  $(MAKE) image ARCH=$$arch ARCHIVE=bin/image-$$arch.tar; \
+	  $(CRANE) push bin/image-$$arch.tar $(IMAGE)-$$arch; \
+	done
+	$(CRANE) index append -t $(IMAGE) -m $(IMAGE)-amd64 -m $(IMAGE)-arm64
+
+.PHONY: chart
+chart: ## The chart of VERSION, and what it makes with its default values: bin/pod-checkpointer-VERSION.tgz, bin/install.yaml
+	$(HELM) package deploy/chart --version $(VERSION) --app-version $(VERSION) --destination bin
+	$(HELM) template pod-checkpointer bin/pod-checkpointer-$(VERSION).tgz --namespace kube-system > bin/install.yaml
 
 .PHONY: sbom
 sbom: build ## What the binary is made of, as CycloneDX: bin/checkpointer.cdx.json
