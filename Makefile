@@ -73,7 +73,7 @@ push: ## Push the images for amd64 and arm64, and the index of both, as IMAGE
 	$(CRANE) index append -t $(IMAGE) -m $(IMAGE)-amd64 -m $(IMAGE)-arm64
 
 .PHONY: chart
-chart: ## The chart of VERSION, and what it makes with its default values: bin/pod-checkpointer-VERSION.tgz, bin/install.yaml
+chart: ## The chart of VERSION (such as v1.2.3), and what it makes with its default values: bin/pod-checkpointer-VERSION.tgz, bin/install.yaml
 	$(HELM) package deploy/chart --version $(VERSION) --app-version $(VERSION) --destination bin
 	$(HELM) template pod-checkpointer bin/pod-checkpointer-$(VERSION).tgz --namespace kube-system > bin/install.yaml
 
