@@ -29,10 +29,15 @@ type asker struct {
 
 // isForbidden is nil if the server refuses something.
 func (a asker) isForbidden(ctx context.Context) error {
-	if err := a.ask(ctx); err == nil || !strings.Contains(err.Error(), "orbidden") {
-		return fmt.Errorf("nothing is forbidden: %v", err)
+	err := a.ask(ctx)
+	switch {
+	case err == nil:
+		return errors.New("everything is allowed")
+	case !strings.Contains(err.Error(), "orbidden"):
+		return fmt.Errorf("another error: %w", err)
+	default:
+		return nil
 	}
-	return nil
 }
 
 // ask is nil if nothing was refused.

@@ -3,6 +3,7 @@ package image
 import (
 	"archive/tar"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -75,7 +76,7 @@ func untar(t *testing.T, path string) map[string][]byte {
 	files := map[string][]byte{}
 	for r := tar.NewReader(f); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return files
 		}
 		if err != nil {

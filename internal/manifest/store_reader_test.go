@@ -143,7 +143,7 @@ func TestContainerReadsDuringRotations(t *testing.T) {
 		data, err := os.ReadFile(n.asset(name))
 		words := strings.Fields(string(data))
 		if err != nil || len(words) == 0 || strings.Repeat(words[0]+" ", len(words)) != string(data) {
-			return "", fmt.Errorf("%s: %q, %v", name, data, err)
+			return "", fmt.Errorf("%s: %q, %w", name, data, err)
 		}
 		return words[0], nil
 	}

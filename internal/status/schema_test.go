@@ -29,8 +29,7 @@ func TestTheDocumentedSchemaIsWhatIsPrinted(t *testing.T) {
 
 // fields are the paths of everything in a value's JSON. Objects that can't be null, and items, are named by their fields.
 func fields(prefix string, of reflect.Type) (paths []string) {
-	for i := range of.NumField() {
-		field := of.Field(i)
+	for field := range of.Fields() {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "" || options != "" {
 			return []string{"no name, or left out when empty: " + field.Name}

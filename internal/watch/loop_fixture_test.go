@@ -225,7 +225,7 @@ func (n *node) since() func(keep func(line) bool) []line {
 	start := len(n.log.String())
 	return func(keep func(line) bool) (kept []line) {
 		n.t.Helper()
-		for _, text := range bytes.Split([]byte(n.log.String()[start:]), []byte("\n")) {
+		for text := range bytes.SplitSeq([]byte(n.log.String()[start:]), []byte("\n")) {
 			var l line
 			if len(text) == 0 {
 				continue

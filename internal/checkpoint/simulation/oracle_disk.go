@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"errors"
 	"time"
 
 	"github.com/pod-checkpointer/pod-checkpointer/internal/checkpoint"
@@ -27,7 +28,7 @@ func (o *oracle) before(w *World) []worth {
 // wrote judges one write to the disk.
 func (o *oracle) wrote(w *World, a checkpoint.Action, err error, before []worth) {
 	if err != nil {
-		if err != errFull && a.Kind != checkpoint.Save {
+		if !errors.Is(err, errFull) && a.Kind != checkpoint.Save {
 			o.violated(w, "%v of %s (%s) can't be done: %v", a.Kind, a.Name, a.Reason, err)
 		}
 		return
