@@ -94,7 +94,7 @@ check-kubelets: ## The same for the kubelets of 1.34, 1.35 and 1.36 (builds each
 	@cd e2e/kubeletaccept && go run ./kubelets
 
 .PHONY: e2e
-e2e: build ## End-to-end tests on a real kubelet, containerd and API server (root, Linux)
+e2e: build ## End-to-end tests on a real node; KUBE_VERSION= and CONTAINERD_VERSION= for others than the pinned (root, Linux)
 	@cd e2e && go vet ./...
 	@if [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ]; then \
 	  cd e2e && go test -count=1 -timeout $(if $(E2E_ALL),24h,85m) -p 1 -v ./...; \

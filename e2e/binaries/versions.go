@@ -11,7 +11,7 @@ import (
 // The one place where versions are pinned.
 const (
 	kubernetesVersion = "1.37.2" // the environment's KUBE_VERSION overrides it
-	containerdVersion = "2.4.2"
+	containerdVersion = "2.4.2"  // CONTAINERD_VERSION overrides it
 	etcdVersion       = "3.6.16"
 	crictlVersion     = "1.37.0"
 	corednsVersion    = "1.15.0"
@@ -43,7 +43,7 @@ func sources() []source {
 			commands: []string{"cmd/kubelet", "cmd/kube-apiserver", "cmd/kube-controller-manager", "cmd/kube-scheduler", "cmd/kubectl"},
 		},
 		{
-			name: "containerd", version: containerdVersion, module: "github.com/containerd/containerd/v2",
+			name: "containerd", version: ContainerdVersion(), module: containerdModule(),
 			commands: []string{"cmd/containerd", "cmd/containerd-shim-runc-v2", "cmd/ctr"},
 		},
 		{
@@ -143,9 +143,21 @@ func main() {
 
 // KubernetesVersion is the version of the kubelet and the control plane,
 // without a leading v.
-func KubernetesVersion() string {
-	if v := os.Getenv("KUBE_VERSION"); v != "" {
+func KubernetesVersion() string { return pinned("KUBE_VERSION", kubernetesVersion) }
+
+// ContainerdVersion is the version of containerd, without a leading v.
+func ContainerdVersion() string { return pinned("CONTAINERD_VERSION", containerdVersion) }
+
+func containerdModule() string {
+	if strings.HasPrefix(ContainerdVersion(), "1.") {
+		return "github.com/containerd/containerd"
+	}
+	return "github.com/containerd/containerd/v2"
+}
+
+func pinned(variable, version string) string {
+	if v := os.Getenv(variable); v != "" {
 		return strings.TrimPrefix(v, "v")
 	}
-	return kubernetesVersion
+	return version
 }

@@ -32,8 +32,14 @@ type Run struct {
 	Dir string
 }
 
-// Name is unique on the machine. It names the run's cgroup in every hierarchy.
-func (r Run) Name() string { return filepath.Base(r.Dir) }
+// Machines is how many machines a run has room for. The second, if any, is
+// inside of the first; see Another.
+const Machines = 2
+
+// Cgroup names the cgroup of a machine, counted from 1, in every hierarchy.
+func (r Run) Cgroup(machine int) string {
+	return fmt.Sprintf("%s-%d", filepath.Base(r.Dir), machine)
+}
 
 // Options say what happens around the program.
 type Options struct {

@@ -53,7 +53,9 @@ func create(prefix string) (Run, []*os.File, error) {
 func (r Run) leftovers() []string {
 	paths := []string{r.Dir}
 	for _, h := range hierarchies() {
-		paths = append(paths, filepath.Join(h, r.Name()))
+		for machine := 1; machine <= Machines; machine++ {
+			paths = append(paths, filepath.Join(h, r.Cgroup(machine)))
+		}
 	}
 	return paths
 }
@@ -86,12 +88,12 @@ func remove(run Run) error {
 	return errors.Join(errs...)
 }
 
-// EmptyCgroups removes what is below the run's cgroups. Their processes must be
-// dead.
-func (r Run) EmptyCgroups() error {
+// EmptyCgroups removes what is below a machine's cgroups. Their processes must
+// be dead.
+func (r Run) EmptyCgroups(machine int) error {
 	var errs []error
 	for _, h := range hierarchies() {
-		below, err := filepath.Glob(filepath.Join(h, r.Name(), "*", "cgroup.procs"))
+		below, err := filepath.Glob(filepath.Join(h, r.Cgroup(machine), "*", "cgroup.procs"))
 		errs = append(errs, err)
 		for _, procs := range below {
 			errs = append(errs, removeTree(filepath.Dir(procs)))

@@ -56,14 +56,9 @@ func prepareAndRun(o Options, run Run, signals chan os.Signal) int {
 // runInside starts init in new namespaces and waits for it. Signals are for the
 // program to handle.
 func runInside(run Run, signals chan os.Signal) int {
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-	cmd.Args[0] = os.Args[0]
-	cmd.Env = environment("init", run)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
-		Pdeathsig:  syscall.SIGKILL,
-	}
+	cmd := run.Another(context.Background())
+	cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	if err := cmd.Start(); err != nil {
 		return complain("enter the namespaces", err)
 	}
@@ -74,6 +69,20 @@ func runInside(run Run, signals chan os.Signal) int {
 	}()
 	cmd.Wait()
 	return exitStatus(cmd.ProcessState.Sys().(syscall.WaitStatus))
+}
+
+// Another is the command that runs this program in new namespaces, with the
+// same arguments. Inside of a run these are a machine inside of the machine:
+// the run's end is its end too.
+func (r Run) Another(ctx context.Context, variables ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Env = append(environment("init", r), variables...)
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
+	}
+	return cmd
 }
 
 // exitStatus follows the shell: 128 and the signal that ended the process.

@@ -47,8 +47,8 @@ func (c *Cluster) kubectl(ctx context.Context, stdin []byte, args ...string) (st
 // WaitReady waits until the API has heard from the kubelet's present life that
 // the node is Ready: one that was cut off stays Ready for a while.
 func (n *Node) WaitReady(ctx context.Context) error {
-	return Wait(ctx, "node "+NodeName+" to be Ready again", func(ctx context.Context) error {
-		lease, err := n.cluster.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, NodeName, metav1.GetOptions{})
+	return Wait(ctx, "node "+n.machine.name()+" to be Ready again", func(ctx context.Context) error {
+		lease, err := n.cluster.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, n.machine.name(), metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (n *Node) WaitReady(ctx context.Context) error {
 
 // waitFirstReady is WaitReady for a new node, whose lease comes 10 s late.
 func (n *Node) waitFirstReady(ctx context.Context) error {
-	return Wait(ctx, "node "+NodeName+" to be Ready", func(ctx context.Context) error {
+	return Wait(ctx, "node "+n.machine.name()+" to be Ready", func(ctx context.Context) error {
 		return n.reportedReady(ctx, n.Kubelet.StartedAt())
 	}, n.Kubelet, n.Containerd)
 }
@@ -70,7 +70,7 @@ func (n *Node) waitFirstReady(ctx context.Context) error {
 // reportedReady is nil if the node says that it's Ready, and said so no earlier
 // than since. Reports carry whole seconds.
 func (n *Node) reportedReady(ctx context.Context, since time.Time) error {
-	node, err := n.cluster.client.CoreV1().Nodes().Get(ctx, NodeName, metav1.GetOptions{})
+	node, err := n.cluster.client.CoreV1().Nodes().Get(ctx, n.machine.name(), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

@@ -39,17 +39,11 @@ type ClusterOptions struct {
 // StartCluster starts etcd, the API server, the controller manager and the
 // scheduler, and returns when all are healthy.
 func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
-	c := &Cluster{machine: machine{run}}
+	c := &Cluster{machine: here}
 	if err := c.writeCredentials(); err != nil {
 		return nil, fmt.Errorf("cluster credentials: %w", err)
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", c.AdminKubeconfig())
-	if err != nil {
-		return nil, err
-	}
-	// Tests poll and watch; a throttled client would measure itself.
-	config.QPS = -1
-	if c.client, err = kubernetes.NewForConfig(config); err != nil {
+	if err := c.connect(); err != nil {
 		return nil, err
 	}
 	c.Etcd = c.component("etcd", httpOK("http://"+ClusterAddress+":2379/health"), c.etcdArgs())
@@ -63,6 +57,18 @@ func StartCluster(ctx context.Context, o ClusterOptions) (*Cluster, error) {
 		return nil, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
 	}
 	return c, nil
+}
+
+// connect makes the admin's client.
+func (c *Cluster) connect() error {
+	config, err := clientcmd.BuildConfigFromFlags("", c.AdminKubeconfig())
+	if err != nil {
+		return err
+	}
+	// Tests poll and watch; a throttled client would measure itself.
+	config.QPS = -1
+	c.client, err = kubernetes.NewForConfig(config)
+	return err
 }
 
 // Start starts the components that don't run, in order.

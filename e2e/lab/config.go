@@ -2,12 +2,43 @@
 
 package lab
 
-import "github.com/pod-checkpointer/pod-checkpointer/e2e/binaries"
+import (
+	"strings"
 
-// containerdTOML is containerd's configuration. The defaults are the stock
-// paths. A machine in a container or sandbox may not lower oom_score_adj, so
-// containerd is told not to try.
-const containerdTOML = `version = 3
+	"github.com/pod-checkpointer/pod-checkpointer/e2e/binaries"
+)
+
+// containerdConfiguration is containerd's. The defaults are the stock paths. A
+// machine in a container or sandbox may not lower oom_score_adj, so containerd
+// is told not to try.
+func containerdConfiguration() string {
+	if strings.HasPrefix(binaries.ContainerdVersion(), "1.") {
+		return containerd1TOML
+	}
+	return containerd2TOML
+}
+
+const containerd1TOML = `version = 2
+
+[plugins.'io.containerd.grpc.v1.cri']
+sandbox_image = '` + pauseImage + `'
+restrict_oom_score_adj = true
+
+[plugins.'io.containerd.grpc.v1.cri'.cni]
+bin_dir = '` + binaries.CNIDir + `'
+conf_dir = '` + cniConfigs + `'
+
+[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc]
+runtime_type = 'io.containerd.runc.v2'
+
+[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]
+SystemdCgroup = false
+
+[plugins.'io.containerd.internal.v1.opt']
+path = '/var/lib/containerd/opt'
+`
+
+const containerd2TOML = `version = 3
 
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
 sandbox = '` + pauseImage + `'
@@ -30,9 +61,10 @@ SystemdCgroup = false
 path = '/var/lib/containerd/opt'
 `
 
-// cniJSON joins each pod to the node by a cable. The cluster has a route to
+// cniConfiguration joins each pod to the node by a cable. The cluster has a route to
 // podCIDR, so nothing is masqueraded.
-const cniJSON = `{
+func (m machine) cniConfiguration() string {
+	return `{
   "cniVersion": "1.0.0",
   "name": "pods",
   "plugins": [
@@ -40,13 +72,14 @@ const cniJSON = `{
       "type": "ptp",
       "ipam": {
         "type": "host-local",
-        "ranges": [[{"subnet": "` + podCIDR + `"}]],
+        "ranges": [[{"subnet": "` + m.podCIDR() + `"}]],
         "routes": [{"dst": "0.0.0.0/0"}]
       }
     }
   ]
 }
 `
+}
 
 // kubeletConfiguration is kubeadm's, except where this machine differs from a
 // node: other cgroups, no swap to worry about, a disk that others fill.
@@ -64,7 +97,7 @@ func (n *Node) kubeletConfiguration() map[string]any {
 		"tlsPrivateKeyFile":        kubeletPKI + "/kubelet.key",
 		"staticPodPath":            Manifests,
 		"containerRuntimeEndpoint": "unix://" + ContainerdSocket,
-		"cgroupRoot":               "/" + n.machine.run.Name(),
+		"cgroupRoot":               "/" + n.machine.run.Cgroup(n.machine.number),
 		"cgroupDriver":             "cgroupfs",
 		"failCgroupV1":             false,
 		"failSwapOn":               false,

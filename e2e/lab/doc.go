@@ -34,7 +34,8 @@
 // /etc and /var/lib are overlays, /run and /var/log are empty, the host name is
 // [NodeName], and the network is a cable between the node ([NodeAddress]) and
 // the rest of the cluster ([ClusterAddress]). The internet isn't there: what
-// needs it goes into a [Prepare]. One cluster and one node at a time.
+// needs it goes into a [Prepare]. One cluster and one node at a time, and for a
+// second one [StartNeighbour].
 //
 // Every wait takes a context; give it a deadline. Its error says what was waited
 // for and how the logs end. After a failure all logs are copied to

@@ -17,8 +17,11 @@ import (
 // prefix names everything that a run leaves outside its namespaces.
 const prefix = "pod-checkpointer-e2e-"
 
-// run is the run that this process is inside of.
-var run isolate.Run
+// here is the machine that this process is inside of.
+var here machine
+
+// numberVariable is set for the second machine.
+const numberVariable = "LAB_MACHINE"
 
 // Prepare is work that needs the network or the real machine, such as a build.
 type Prepare func(context.Context) error
@@ -40,7 +43,11 @@ func Enter(prepare ...Prepare) {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		os.Exit(1)
 	}
-	run = isolate.Enter(isolate.Options{
+	number := 1
+	if os.Getenv(numberVariable) != "" {
+		number = 2
+	}
+	run := isolate.Enter(isolate.Options{
 		Prefix: prefix,
 		Prepare: func(ctx context.Context, r isolate.Run) error {
 			if err := binaries.CheckSystem(); err != nil {
@@ -59,11 +66,15 @@ func Enter(prepare ...Prepare) {
 			}
 			return nil
 		},
-		Setup:  func(r isolate.Run) error { return machine{r}.setUp() },
+		Setup:  func(r isolate.Run) error { return machine{r, number}.setUp() },
 		Failed: saveLogs,
 	})
+	here = machine{run, number}
 	// containerd starts shims by name, and people want kubectl and crictl.
 	os.Setenv("PATH", strings.Join(append(binaries.Dirs(), os.Getenv("PATH")), ":"))
+	if number > 1 {
+		os.Exit(neighbourMain())
+	}
 }
 
 func possible() error {

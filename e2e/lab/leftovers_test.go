@@ -39,7 +39,7 @@ func child(how string) {
 			os.Exit(1)
 		}
 	}
-	fmt.Println(run.Dir)
+	fmt.Println(here.run.Dir)
 	switch how {
 	case "idle":
 		os.Exit(0)
@@ -101,7 +101,7 @@ func TestNothingIsLeft(t *testing.T) {
 			if after := settings(t); !slices.Equal(before, after) {
 				t.Errorf("the machine's settings were %q, are %q", before, after)
 			}
-			if _, err := os.Stat(filepath.Join(logs, "kubelet.log")); err != nil && c.status != -1 {
+			if _, err := os.Stat(filepath.Join(logs, NodeName, "kubelet.log")); err != nil && c.status != -1 {
 				t.Errorf("the kubelet's log wasn't saved: %v", err)
 			}
 		})

@@ -18,19 +18,48 @@ import (
 // NodeName is the machine's host name, and therefore the node's.
 const NodeName = "node-1"
 
+// NeighbourName is that of the second machine; see StartNeighbour.
+const NeighbourName = "node-2"
+
 // Logs is the machine's /var/log: <component>.log, and pods/ from the kubelet.
 const Logs = "/var/log"
 
 // machine gives the node the usual paths without touching those of the host.
-type machine struct{ run isolate.Run }
+type machine struct {
+	run    isolate.Run
+	number int // 1, or 2 for the neighbour
+}
+
+// name is NodeName or NeighbourName.
+func (m machine) name() string { return fmt.Sprintf("node-%d", m.number) }
+
+// own is where the machine keeps what it has, on the real machine's disk.
+func (m machine) own(path ...string) string {
+	return filepath.Join(append([]string{m.run.Dir, m.name()}, path...)...)
+}
 
 func (m machine) setUp() error {
-	if err := syscall.Sethostname([]byte(NodeName)); err != nil {
+	if err := syscall.Sethostname([]byte(m.name())); err != nil {
 		return err
 	}
-	for _, step := range []func() error{m.disks, mountRun, m.sysctls, shareMounts, m.network} {
+	steps := []func() error{m.disks, mountRun, m.sysctls, shareMounts, m.clusterNetwork, m.network}
+	if m.number > 1 {
+		steps = []func() error{uncover, m.disks, mountRun, m.sysctls, shareMounts, m.network}
+	}
+	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// uncover takes the first machine's disks and memory away from the second one,
+// which was started inside of it.
+func uncover() error {
+	for _, path := range []string{"/etc", "/var/lib", Logs, "/run"} {
+		if err := syscall.Unmount(path, syscall.MNT_DETACH); err != nil {
+			return fmt.Errorf("uncover %s: %w", path, err)
 		}
 	}
 	return nil
@@ -40,7 +69,7 @@ func (m machine) setUp() error {
 // filesystem, because it puts overlays there itself, it gets a directory.
 func (m machine) disks() error {
 	for _, path := range []string{"/etc", "/var/lib"} {
-		layers := filepath.Join(m.run.Dir, "overlay", path)
+		layers := m.own("overlay", path)
 		upper, work := filepath.Join(layers, "upper"), filepath.Join(layers, "work")
 		if err := makeDirs(upper, work); err != nil {
 			return err
@@ -51,7 +80,7 @@ func (m machine) disks() error {
 		}
 	}
 	for _, path := range []string{"/var/lib/containerd", "/var/lib/kubelet", Logs} {
-		real := filepath.Join(m.run.Dir, "disk", path)
+		real := m.own("disk", path)
 		if err := makeDirs(real, path); err != nil {
 			return err
 		}
@@ -81,7 +110,7 @@ func (m machine) sysctls() error {
 		"kernel/keys/root_maxkeys":  "1000000",
 		"kernel/keys/root_maxbytes": "25000000",
 	} {
-		fake := filepath.Join(m.run.Dir, "sysctl", name)
+		fake := m.own("sysctl", name)
 		if err := makeDirs(filepath.Dir(fake)); err != nil {
 			return err
 		}
@@ -111,7 +140,7 @@ func (m machine) loseMemory() error {
 	if err := syscall.Unmount("/run", syscall.MNT_DETACH); err != nil {
 		return fmt.Errorf("unmount /run: %w", err)
 	}
-	if err := m.run.EmptyCgroups(); err != nil {
+	if err := m.run.EmptyCgroups(m.number); err != nil {
 		return fmt.Errorf("remove the pods' cgroups: %w", err)
 	}
 	return mountRun()

@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,8 @@ import (
 const (
 	// NodeAddress is the node's.
 	NodeAddress = "10.77.0.2"
+	// NeighbourAddress is that of the second machine, which has a cable of its own.
+	NeighbourAddress = "10.77.1.2"
 	// ClusterAddress is where etcd and the controllers are.
 	ClusterAddress = "10.77.0.1"
 	// APIAddress is how the node, its pods and the controllers reach the API
@@ -25,14 +28,22 @@ const (
 	ServiceAddress = "10.96.0.1"
 
 	serviceCIDR = "10.96.0.0/16"
-	podCIDR     = "10.78.0.0/24"
 	apiPort     = "6443"
 )
 
 const (
 	nodeDevice    = "eth0"
-	clusterDevice = "uplink"
+	clusterDevice = "uplink-1"
 )
+
+// subnet is that of the machine's cable.
+func (m machine) subnet() string { return fmt.Sprintf("10.77.%d.", m.number-1) }
+
+// address is NodeAddress or NeighbourAddress.
+func (m machine) address() string { return m.subnet() + "2" }
+
+// podCIDR has the addresses of the machine's pods.
+func (m machine) podCIDR() string { return fmt.Sprintf("10.78.%d.0/24", m.number-1) }
 
 // elsewhere is where the cluster's components keep what they have; the node
 // doesn't look there.
@@ -47,23 +58,36 @@ func (m machine) inCluster(args ...string) []string {
 	return append([]string{"nsenter", "--net=" + m.netns()}, args...)
 }
 
-func (m machine) network() error {
+// clusterNetwork joins the machines' cables.
+func (m machine) clusterNetwork() error {
 	if err := makeDirs(m.elsewhere()); err != nil {
 		return err
 	}
 	if err := os.WriteFile(m.netns(), nil, 0o644); err != nil {
 		return err
 	}
+	if err := command("unshare", "--net="+m.netns(), "true"); err != nil {
+		return err
+	}
+	if err := m.clusterCommand("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"); err != nil {
+		return err
+	}
+	return each(m.clusterCommand, "ip link set lo up")
+}
+
+// network is the machine's cable, and what it needs at both ends.
+func (m machine) network() error {
+	uplink := fmt.Sprintf("uplink-%d", m.number)
+	gateway := m.subnet() + "1"
 	dnat := " -d " + ServiceAddress + " -p tcp --dport 443 -j DNAT --to-destination " + APIAddress + ":" + apiPort
 	if err := each(
 		command,
-		"unshare --net="+m.netns()+" true",
 		"ip link set lo up",
-		"ip link add "+nodeDevice+" type veth peer name "+clusterDevice,
-		"ip link set "+clusterDevice+" netns "+m.netns(),
-		"ip addr add "+NodeAddress+"/24 dev "+nodeDevice,
+		"ip link add "+nodeDevice+" type veth peer name "+uplink,
+		"ip link set "+uplink+" netns "+m.netns(),
+		"ip addr add "+m.address()+"/24 dev "+nodeDevice,
 		"ip link set "+nodeDevice+" up",
-		"ip route add default via "+ClusterAddress,
+		"ip route add default via "+gateway,
 		"iptables -t nat -A PREROUTING"+dnat,
 		"iptables -t nat -A OUTPUT"+dnat,
 	); err != nil {
@@ -72,12 +96,16 @@ func (m machine) network() error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
 		return err
 	}
+	if err := each(
+		m.clusterCommand,
+		"ip addr add "+gateway+"/24 dev "+uplink,
+		"ip link set "+uplink+" up",
+		"ip route add "+m.podCIDR()+" via "+m.address(),
+	); err != nil || m.number > 1 {
+		return err
+	}
 	return each(
 		m.clusterCommand,
-		"ip link set lo up",
-		"ip addr add "+ClusterAddress+"/24 dev "+clusterDevice,
-		"ip link set "+clusterDevice+" up",
-		"ip route add "+podCIDR+" via "+NodeAddress,
 		"ip addr add "+APIAddress+"/32 dev "+clusterDevice,
 		"ip addr add "+AdminAddress+"/32 dev "+clusterDevice,
 	)

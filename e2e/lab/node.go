@@ -49,7 +49,7 @@ type NodeOptions struct {
 // the pause and witness images, and returns when the API says that the node is
 // Ready.
 func StartNode(ctx context.Context, c *Cluster, o NodeOptions) (*Node, error) {
-	n := &Node{machine: machine{run}, cluster: c}
+	n := &Node{machine: here, cluster: c}
 	n.Containerd = &Component{
 		name:  "containerd",
 		args:  []string{binaries.Path("containerd"), "--config=" + containerdConfig},
@@ -61,7 +61,7 @@ func StartNode(ctx context.Context, c *Cluster, o NodeOptions) (*Node, error) {
 			binaries.Path("kubelet"),
 			"--config=" + kubeletConfig,
 			"--kubeconfig=" + KubeletKubeconfig,
-			"--node-ip=" + NodeAddress,
+			"--node-ip=" + n.machine.address(),
 		}, o.KubeletArgs...),
 		ready: httpOK("http://127.0.0.1:10248/healthz"),
 	}
@@ -91,10 +91,10 @@ func (n *Node) configure(o NodeOptions) error {
 	if err := makeDirs(Manifests, cniConfigs, kubeletPKI, filepath.Dir(containerdConfig)); err != nil {
 		return err
 	}
-	if err := os.WriteFile(containerdConfig, []byte(containerdTOML), 0o644); err != nil {
+	if err := os.WriteFile(containerdConfig, []byte(containerdConfiguration()), 0o644); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(cniConfigs, "10-ptp.conflist"), []byte(cniJSON), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(cniConfigs, "10-ptp.conflist"), []byte(n.machine.cniConfiguration()), 0o644); err != nil {
 		return err
 	}
 	config := n.kubeletConfiguration()
@@ -118,9 +118,10 @@ func (n *Node) writeCredentials() error {
 	if err := os.WriteFile("/etc/kubernetes/pki/ca.crt", authority.Certificate, 0o644); err != nil {
 		return err
 	}
+	subject := n.machine.subject()
 	serving, err := n.cluster.Issue(pki.Subject{
-		Name: "system:node:" + NodeName, Organizations: []string{"system:nodes"},
-		Addresses: []string{NodeAddress, NodeName},
+		Name: subject.Name, Organizations: subject.Organizations,
+		Addresses: []string{n.machine.address(), n.machine.name()},
 	})
 	if err != nil {
 		return err
@@ -128,7 +129,7 @@ func (n *Node) writeCredentials() error {
 	if err := serving.WriteTo(kubeletPKI, "kubelet"); err != nil {
 		return err
 	}
-	client, err := n.cluster.Issue(NodeSubject())
+	client, err := n.cluster.Issue(subject)
 	if err != nil {
 		return err
 	}
@@ -136,15 +137,17 @@ func (n *Node) writeCredentials() error {
 		return err
 	}
 	current := kubeletPKI + "/kubelet-client-current.pem"
-	return n.cluster.writeKubeconfig(KubeletKubeconfig, APIAddress, NodeSubject().Name, map[string]any{
+	return n.cluster.writeKubeconfig(KubeletKubeconfig, APIAddress, subject.Name, map[string]any{
 		"client-certificate": current,
 		"client-key":         current,
 	})
 }
 
 // NodeSubject is the node's identity towards the API server.
-func NodeSubject() pki.Subject {
-	return pki.Subject{Name: "system:node:" + NodeName, Organizations: []string{"system:nodes"}}
+func NodeSubject() pki.Subject { return here.subject() }
+
+func (m machine) subject() pki.Subject {
+	return pki.Subject{Name: "system:node:" + m.name(), Organizations: []string{"system:nodes"}}
 }
 
 // SetClientCertificate replaces the node's client certificate in the way that a

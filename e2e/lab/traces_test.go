@@ -27,15 +27,18 @@ func traces(t *testing.T, dir string) []string {
 			}
 		}
 	}
-	cgroups, err := filepath.Glob("/sys/fs/cgroup/*/" + name)
+	cgroups, err := filepath.Glob("/sys/fs/cgroup/*/" + name + "*")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found = append(found, cgroups...)
-	for _, path := range []string{dir, "/sys/fs/cgroup/" + name} {
-		if exists(path) == nil {
-			found = append(found, path)
-		}
+	unified, err := filepath.Glob("/sys/fs/cgroup/" + name + "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found = append(found, unified...)
+	if exists(dir) == nil {
+		found = append(found, dir)
 	}
 	return found
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -59,6 +60,19 @@ func NewAuthority(name string) (*Authority, error) {
 		return nil, err
 	}
 	return &Authority{certificate, key}, nil
+}
+
+// ReadAuthority reads what Pair.WriteTo wrote of an authority's Pair.
+func ReadAuthority(dir, name string) (*Authority, error) {
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key"))
+	if err != nil {
+		return nil, err
+	}
+	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
+	if !ok {
+		return nil, fmt.Errorf("%s/%s.key is a %T", dir, name, pair.PrivateKey)
+	}
+	return &Authority{pair.Leaf, key}, nil
 }
 
 // Pair is the authority's own certificate and key.
