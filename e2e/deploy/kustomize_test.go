@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -117,5 +118,26 @@ func TestKustomizations(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEveryMountSaysWhy: above each mount of the base is a comment.
+func TestEveryMountSaysWhy(t *testing.T) {
+	manifest, err := os.ReadFile("../../deploy/base/daemonset.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mounts, above := 0, ""
+	for line := range strings.Lines(string(manifest)) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "- {name: ") && strings.Contains(line, "mountPath: ") {
+			mounts++
+			if !strings.HasPrefix(above, "# ") {
+				t.Errorf("nothing says why there is %s", line)
+			}
+		}
+		above = line
+	}
+	if want := len(daemonSet(t, build(t, base)).Spec.Template.Spec.Containers[0].VolumeMounts); mounts != want {
+		t.Errorf("%d mounts were found of %d", mounts, want)
 	}
 }
