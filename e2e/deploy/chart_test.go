@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -76,6 +78,29 @@ func TestChartValues(t *testing.T) {
 	}
 	if environment["CHECKPOINTER_NAMESPACES"] != "kube-system,edge" || environment["CHECKPOINTER_KUBELET_DIR"] != "/data/kubelet" {
 		t.Errorf("the environment is %v", environment)
+	}
+}
+
+// TestTheChartGivesRightsInEachNamespace that is watched, and in no other.
+func TestTheChartGivesRightsInEachNamespace(t *testing.T) {
+	objects := byName(t, template(t, map[string]any{
+		"namespaces": []any{"edge", "shop"},
+		"rbac":       map[string]any{"create": true, "server": "https://api.example.com:6443"},
+	}))
+	var roles, bindings []string
+	for _, object := range objects {
+		switch o := object.(type) {
+		case *rbacv1.Role:
+			roles = append(roles, o.Namespace+"/"+o.Name)
+		case *rbacv1.RoleBinding:
+			bindings = append(bindings, o.Namespace+"/"+o.RoleRef.Name)
+		}
+	}
+	slices.Sort(roles)
+	slices.Sort(bindings)
+	want := []string{"default/pod-checkpointer-service", "edge/pod-checkpointer", "shop/pod-checkpointer"}
+	if !slices.Equal(roles, want) || !slices.Equal(bindings, want) {
+		t.Errorf("roles are %q, bound are %q, want %q", roles, bindings, want)
 	}
 }
 
