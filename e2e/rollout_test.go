@@ -56,6 +56,7 @@ func newRevision(ctx context.Context, s *testSite) {
 
 // revisionThatCannotLead stands by like a good one, and dies as soon as it has the lock.
 func revisionThatCannotLead(ctx context.Context, s *testSite) {
+	onlyInAll(s.t)
 	bad := s.patch(ctx, "pod-checkpointer", ofCheckpointer, inContainer("checkpointer", `"args":["run","--manifests-dir=/etc/kubernetes/nothing"]`))
 	s.eventually(ctx, "its checkpoint is active", func() error { return site.Exists(site.Active(bad)) })
 	s.eventually(ctx, "it is given up", func() error {
@@ -159,6 +160,7 @@ func statefulSetPod(ctx context.Context, s *testSite) {
 
 // unscheduledByLabel: no file is left, and the pods run on. Scheduled again, it stores them anew.
 func unscheduledByLabel(ctx context.Context, s *testSite) {
+	onlyInAll(s.t)
 	_, err := s.Kubectl(ctx, "label", "node", lab.NodeName, "example.com/checkpointer=yes")
 	s.step("the node has a label", err)
 	selector := `{"spec":{"template":{"spec":{"nodeSelector":{"example.com/checkpointer":"yes"}}}}}`
