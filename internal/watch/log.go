@@ -24,10 +24,14 @@ func (l *Loop) logTransitions(next map[checkpoint.Lineage]checkpoint.State) {
 	for _, lineage := range slices.Sorted(maps.Keys(all)) {
 		from, to := l.states[lineage], all[lineage]
 		l.tellTransition(lineage, from, to)
+		pod, uid := l.podOf(lineage)
+		if to.Marks.LoadBearing && !from.Marks.LoadBearing {
+			l.Log.Warn().Str("lineage", string(lineage)).Str("pod", pod).Str("uid", string(uid)).
+				Msg("the checkpoint is load-bearing, the API server went away when it was withdrawn for removal: it is kept until a pod of its lineage is up")
+		}
 		if from.Phase == to.Phase {
 			continue
 		}
-		pod, uid := l.podOf(lineage)
 		l.Log.Info().Str("lineage", string(lineage)).Str("pod", pod).Str("uid", string(uid)).
 			Stringer("from", from.Phase).Stringer("to", to.Phase).Str("reason", string(to.Reason)).
 			Stringer("api", l.world.API).Stringer("kubelet", l.world.Kubelet).Stringer("runtime", l.world.Runtime).

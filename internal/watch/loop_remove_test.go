@@ -232,3 +232,29 @@ func TestUnscheduledAgentLeavesNoFile(t *testing.T) {
 		}
 	})
 }
+
+// The API server lives on the checkpoint that it wants to have removed.
+func TestLoadBearingCheckpointIsToldOfOnce(t *testing.T) {
+	onNode(t, func(n *node) {
+		api := daemonPod("api")
+		n.healthy(api)
+		n.running()
+		n.synced()
+		n.apiGone()
+		n.pass(time.Minute)
+		n.wantFile(n.active(api))
+		n.runningCheckpoint(api)
+		n.cluster.set(func(c *fakeCluster) { c.pods = nil })
+		n.api(checkpoint.APIServing)
+		logged := n.since()
+		n.pass(n.loop.Config.Policy.Grace)
+		n.wantNoFile(n.active(api))
+		n.apiGone()
+		n.pass(time.Minute)
+		n.wantFile(n.active(api))
+		told := logged(func(l line) bool { return strings.Contains(l.Message, "load-bearing") })
+		if len(told) != 1 || told[0].Level != "warn" {
+			t.Errorf("logged %+v", told)
+		}
+	})
+}
