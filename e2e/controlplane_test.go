@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -106,4 +107,35 @@ func (p *controlPlane) report(client *uptime.Watch, err error) {
 	started := p.Kubelet.StartedAt()
 	p.t.Logf("API ready %.1f s after the kubelet's start, for good %.1f s after it, settled %.1f s after it; further outages: %v",
 		outages[0].To.Sub(started).Seconds(), outages[len(outages)-1].To.Sub(started).Seconds(), time.Since(started).Seconds(), outages[1:])
+}
+
+// soon waits for up to five minutes.
+func (p *controlPlane) soon(ctx context.Context, what string, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	return lab.Wait(ctx, what, check, p.Kubelet)
+}
+
+// passes waits for a fixed time, to see that nothing happens in it.
+func passes(ctx context.Context, d time.Duration) error {
+	end := time.Now().Add(d)
+	ctx, cancel := context.WithTimeout(ctx, 2*d)
+	defer cancel()
+	return lab.Wait(ctx, "time to pass", func(context.Context) error {
+		if left := time.Until(end); left > 0 {
+			return fmt.Errorf("%v to go", left)
+		}
+		return nil
+	})
+}
+
+// said is nil if the checkpointer has logged such a line.
+func said(since time.Time, such func(site.LogLine) bool) error {
+	lines, err := site.Log(since)
+	for _, line := range lines {
+		if such(line) {
+			return nil
+		}
+	}
+	return errors.Join(err, fmt.Errorf("no such line among %d", len(lines)))
 }

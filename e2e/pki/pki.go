@@ -37,7 +37,9 @@ type Subject struct {
 	Organizations []string
 	// Addresses are IP addresses or DNS names.
 	Addresses []string
-	// Lifetime is 24 h when zero.
+	// ValidFrom is an hour ago when zero.
+	ValidFrom time.Time
+	// Lifetime counts from now, and is 24 h when zero.
 	Lifetime time.Duration
 }
 
@@ -135,10 +137,13 @@ func newTemplate(s Subject) *x509.Certificate {
 		s.Lifetime = 24 * time.Hour
 	}
 	now := time.Now()
+	if s.ValidFrom.IsZero() {
+		s.ValidFrom = now.Add(-time.Hour)
+	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(now.UnixNano()),
 		Subject:      pkix.Name{CommonName: s.Name, Organization: s.Organizations},
-		NotBefore:    now.Add(-time.Hour),
+		NotBefore:    s.ValidFrom,
 		NotAfter:     now.Add(s.Lifetime),
 	}
 	for _, address := range s.Addresses {
