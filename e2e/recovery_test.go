@@ -98,8 +98,13 @@ func (s *testSite) says(ctx context.Context, state string, since time.Time) erro
 // files maps each manifest of the node to its content.
 func (s *testSite) files() map[string]string {
 	s.t.Helper()
+	return s.filesIn(lab.Manifests, site.InactiveDir)
+}
+
+func (s *testSite) filesIn(dirs ...string) map[string]string {
+	s.t.Helper()
 	contents := map[string]string{}
-	for _, dir := range []string{lab.Manifests, site.InactiveDir} {
+	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			s.t.Fatal(err)

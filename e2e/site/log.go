@@ -28,8 +28,11 @@ type LogLine struct {
 }
 
 // Log is what every copy of the checkpointer has logged since, in order of time.
-func Log(since time.Time) (LogLines, error) {
-	files, err := filepath.Glob(lab.Logs + "/pods/" + Namespace + "_pod-checkpointer-*/checkpointer/*.log")
+func Log(since time.Time) (LogLines, error) { return LogIn(lab.Logs, since) }
+
+// LogIn is Log of another machine, whose lab.Logs is the directory.
+func LogIn(logs string, since time.Time) (LogLines, error) {
+	files, err := filepath.Glob(logs + "/pods/" + Namespace + "_pod-checkpointer-*/checkpointer/*.log")
 	if err != nil {
 		return nil, err
 	}
