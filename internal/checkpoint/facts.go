@@ -111,6 +111,7 @@ type Handover uint8
 
 const (
 	HandoverReady     Handover = iota // both may run for a moment: wait until the parent is Ready. No gap
+	HandoverShared                    // they share a host port, so that either may answer a probe of the other: wait until the parent has been Ready for a while. No gap
 	HandoverCreated                   // they contend for a host port: withdraw when the parent's first container is created
 	HandoverExclusive                 // both must never run at once: withdraw when the parent's sandbox appears, and hold it up
 )
@@ -198,4 +199,4 @@ func (k Kubelet) String() string {
 
 func (r Runtime) String() string { return [...]string{"unknown", "known"}[r] }
 
-func (h Handover) String() string { return [...]string{"ready", "created", "exclusive"}[h] }
+func (h Handover) String() string { return [...]string{"ready", "shared", "created", "exclusive"}[h] }

@@ -18,6 +18,7 @@ type Handed struct {
 	At       time.Time
 	Kicks    int
 	KickedAt time.Time
+	Tried    bool // a container of it was seen to start, or to run, while nothing of the checkpoint was left
 }
 
 // taker is the pod that has come furthest in taking over from an active checkpoint; nil if none has begun to.
@@ -82,6 +83,13 @@ func (s *step) kick() {
 	}
 	h.Kicks, h.KickedAt = h.Kicks+1, s.Now
 	s.emit(Action{Kind: Kick, Sandbox: sandbox.ID, Reason: ReasonPortWasHeld}, s.current)
+}
+
+// starts says whether one of the containers is about to run, or runs.
+func (s *Sandbox) starts(required []string) bool {
+	return slices.ContainsFunc(required, func(name string) bool {
+		return s.has(name, func(state ContainerState) bool { return state == ContainerCreated || state == ContainerRunning })
+	})
 }
 
 // failed says whether a container that must run has exited and was not made again.

@@ -32,7 +32,7 @@ var dimensions = []dimension{
 	{"Kubelet", "kubelet", []string{"quiet", "no API yet", "in sync", "can't say"}},
 	{"Parent", "pod", []string{"gone", "bound", "over", "evicted", "managed"}},
 	{"Trouble", "trouble", []string{"none", "not begun", "stuck", "checkpoint stuck"}},
-	{"Handover", "hand-over", []string{"ready", "created", "exclusive"}},
+	{"Handover", "hand-over", []string{"ready", "shared", "created", "exclusive"}},
 	{"Port", "port", []string{"free", "taken"}},
 }
 

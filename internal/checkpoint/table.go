@@ -95,8 +95,10 @@ func (t Situation) withdrawal(p Policy) row {
 		return hold(ReasonParentStuck)
 	case t.Handover == HandoverCreated && t.Running >= RunsCreated:
 		return act(ReasonParentCreated, 0)
-	case t.Handover != HandoverReady:
+	case t.Handover >= HandoverCreated:
 		return hold(ReasonParentStarting)
+	case t.Running == RunsReady && t.Handover == HandoverShared:
+		return row{reason: ReasonParentReady, act: true, after: p.PromoteAfter, quiet: true}
 	case t.Running == RunsReady:
 		return act(ReasonParentReady, 0)
 	case t.Running == RunsUp:

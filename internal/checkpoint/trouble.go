@@ -7,6 +7,7 @@ import (
 
 // Downtime counts how long something that should be up is down, so that neither a crash loop's moments of life nor one
 // slow start decide: each 3 s up make up for 2 s down, so that what is down for more than 2 of each 5 min reaches 2 min.
+// Twice the limit is the most, so that what was down for days is not stuck at the first moment that it is down again.
 type Downtime struct {
 	Of    string // what is counted; another thing starts anew
 	Total time.Duration
@@ -15,12 +16,12 @@ type Downtime struct {
 }
 
 // count brings the count of a thing up to now.
-func (d Downtime) count(of string, down bool, now time.Time) Downtime {
+func (d Downtime) count(of string, down bool, now time.Time, limit time.Duration) Downtime {
 	if d.Of != of {
 		d = Downtime{Of: of, At: now}
 	}
 	if passed := now.Sub(d.At); d.Down {
-		d.Total += passed
+		d.Total = min(d.Total+passed, 2*limit)
 	} else {
 		d.Total = max(0, d.Total-passed*2/3)
 	}
@@ -81,9 +82,9 @@ func (s *step) downtime() Downtime {
 	case s.Runtime == RuntimeUnknown:
 		return Downtime{}
 	case s.active != nil && s.exists(s.active):
-		return s.prev.Downtime.count("checkpoint "+s.active.Manifest, !s.checkpointUp(s.active), s.Now)
+		return s.prev.Downtime.count("checkpoint "+s.active.Manifest, !s.checkpointUp(s.active), s.Now, s.policy.StuckAfter)
 	case s.active == nil && uid != "":
-		return s.prev.Downtime.count("pod "+string(uid), !s.up(uid), s.Now)
+		return s.prev.Downtime.count("pod "+string(uid), !s.up(uid), s.Now, s.policy.StuckAfter)
 	default:
 		return Downtime{}
 	}
@@ -102,18 +103,26 @@ func (s *step) proven(stuck UID) bool {
 	return s.due(s.next.UpSince.Add(s.policy.PromoteAfter))
 }
 
-// judgeHandover marks a pod for which the checkpoint made room, and which did not make use of it.
+// judgeHandover marks a pod for which the checkpoint made room, and which did not make use of it. One that was not started since
+// the port is free had no chance to: the kubelet may still be in the back-off from a start for which the port was taken. With
+// its checkpoint back on the port it would never have one.
 func (s *step) judgeHandover() {
 	h := s.prev.Handed
 	if h.UID == "" || !slices.ContainsFunc(s.parents, func(p Parent) bool { return p.UID == h.UID }) {
 		return
 	}
+	sandbox := s.sandbox(h.UID)
+	h.Tried = h.Tried || sandbox != nil && sandbox.starts(s.required(h.UID)) && s.allStopped()
 	s.next.Handed = h
 	if !s.due(h.At.Add(s.policy.HandoverTimeout)) || s.Runtime == RuntimeUnknown || s.Kubelet != KubeletSynced {
 		return
 	}
+	down := s.managed(h.UID) && !s.up(h.UID)
+	if down && !h.Tried {
+		return
+	}
 	s.next.Handed = Handed{}
-	if s.managed(h.UID) && !s.up(h.UID) {
+	if down {
 		s.next.Marks.Stuck = h.UID
 	}
 }

@@ -140,6 +140,8 @@ func TestBadFlagOnTheOnlyAPIServerHealsByItself(t *testing.T) {
 	s.api(APILost)
 	kicked := 0
 	for range 10 {
+		s.container("web-2", ContainerRunning)
+		s.plan()
 		s.container("web-2", ContainerExited)
 		s.plan()
 		for _, a := range s.did {
@@ -160,6 +162,81 @@ func TestBadFlagOnTheOnlyAPIServerHealsByItself(t *testing.T) {
 	s.plan()
 	s.pass(time.Hour)
 	s.expect()
+}
+
+// A kubelet that failed to start the pod while its port was taken tries again after a back-off. With its checkpoint back on
+// the port, the pod could never prove itself.
+func TestPodThatHadNoChanceToTakeItsPortIsNotStuck(t *testing.T) {
+	s := replaced(t)
+	s.powerCut()
+	s.kubeletRunsStatic()
+	s.healthy()
+	s.parent(web, webUID).Handover = HandoverCreated
+	s.w.Managed[webUID] = Managed{}
+	s.container(webUID, ContainerCreated)
+	s.plan()
+	s.expect("withdraw")
+	s.container(webUID, ContainerExited)
+	s.plan()
+	s.expect("kick")
+	s.w.Sandboxes = append(s.w.Sandboxes, Sandbox{ID: "next", UID: webUID, Ready: true, Created: s.w.Now}) // its container waits
+	s.plan()
+	static := len(s.w.Sandboxes)
+	s.kubeletRunsStatic() // the checkpoint is gone
+	if len(s.w.Sandboxes) == static {
+		t.Fatal("the checkpoint did not run")
+	}
+	s.plan()
+	s.pass(s.p.HandoverTimeout + 10*time.Second)
+	s.expect()
+	s.phase(web, Stored, ReasonParentManaged)
+	s.runs(webUID)
+	s.plan()
+	s.pass(time.Hour)
+	s.expect()
+	s.phase(web, Stored, ReasonParentUp)
+}
+
+// A checkpoint and its pod that share a port answer each other's probes.
+func TestPodThatSharesItsPortTakesOverWhenItHasBeenReadyForAWhile(t *testing.T) {
+	s := newStory(t)
+	s.stored(web, webUID).HostPorts = true
+	s.powerCut()
+	s.kubeletRunsStatic()
+	s.healthy()
+	s.parent(web, webUID).Handover = HandoverShared
+	for range 10 { // it crashes, Ready by its checkpoint's grace
+		s.runs(webUID)
+		s.plan()
+		s.pass(s.p.PromoteAfter - 1)
+		s.container(webUID, ContainerExited)
+		s.plan()
+		s.expect()
+	}
+	s.runs(webUID)
+	s.plan()
+	s.pass(s.p.PromoteAfter - 1)
+	s.expect()
+	s.pass(1)
+	s.expect("withdraw")
+}
+
+func TestWhatWasDownForDaysIsNotStuckAtTheNextMoment(t *testing.T) {
+	s := newStory(t)
+	s.stored(web, webUID)
+	s.powerCut()
+	s.kubeletRunsStatic()
+	state := func(state ContainerState) {
+		s.w.Sandboxes[0].Containers[0].State = state
+		s.plan()
+	}
+	state(ContainerExited)
+	s.pass(72 * time.Hour)
+	s.phase(web, Active, ReasonCheckpointStuck)
+	state(ContainerRunning)
+	s.pass(time.Hour)
+	state(ContainerExited)
+	s.phase(web, Active, ReasonParentAbsent)
 }
 
 func TestPodThatMakesUseOfItsPortIsNotKicked(t *testing.T) {

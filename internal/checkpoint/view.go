@@ -157,7 +157,7 @@ func (v *view) taken(p *Parent) bool {
 		return false
 	case p.Handover == HandoverExclusive:
 		return true
-	case p.Handover == HandoverReady || since.IsZero():
+	case p.Handover < HandoverCreated || since.IsZero():
 		return v.up(p.UID)
 	default:
 		return s.Created.After(since)

@@ -19,9 +19,11 @@ func HandoverOf(pod *corev1.Pod) checkpoint.Handover {
 		return checkpoint.HandoverExclusive
 	case handoverCreated:
 		return checkpoint.HandoverCreated
-	default:
-		return checkpoint.HandoverReady
 	}
+	if TakesHostPorts(pod) || keepsHostPorts(pod) {
+		return checkpoint.HandoverShared
+	}
+	return checkpoint.HandoverReady
 }
 
 // handoverWord is what AnnotationHandover says, and of a parent that does not say: exclusive if it has data that two

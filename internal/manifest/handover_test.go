@@ -27,7 +27,10 @@ func TestHandoverAndHostPorts(t *testing.T) {
 	statefulSet := func(pod *corev1.Pod) {
 		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: "p", Controller: new(true)}}
 	}
-	const ready, created, exclusive = checkpoint.HandoverReady, checkpoint.HandoverCreated, checkpoint.HandoverExclusive
+	const (
+		ready, shared      = checkpoint.HandoverReady, checkpoint.HandoverShared
+		created, exclusive = checkpoint.HandoverCreated, checkpoint.HandoverExclusive
+	)
 	for name, test := range map[string]struct {
 		changes   []func(*corev1.Pod)
 		handover  checkpoint.Handover
@@ -40,7 +43,8 @@ func TestHandoverAndHostPorts(t *testing.T) {
 		"none to keep":               {[]func(*corev1.Pod){keep}, ready, false, ""},
 		"host network":               {[]func(*corev1.Pod){hostNetwork}, created, true, ""},
 		"host network with ports":    {[]func(*corev1.Pod){hostNetwork, port}, created, true, "80/TCP,[::1]:53/UDP"},
-		"shares its port":            {[]func(*corev1.Pod){hostNetwork, port, says("ready")}, ready, true, "80/TCP,[::1]:53/UDP"},
+		"shares its port":            {[]func(*corev1.Pod){hostNetwork, port, says("ready")}, shared, true, "80/TCP,[::1]:53/UDP"},
+		"shares its kept port":       {[]func(*corev1.Pod){port, keep, says("ready")}, shared, true, "80/TCP,[::1]:53/UDP"},
 		"stateful set":               {[]func(*corev1.Pod){statefulSet}, exclusive, false, ""},
 		"stateful set, host network": {[]func(*corev1.Pod){statefulSet, hostNetwork}, exclusive, true, ""},
 		"claim":                      {[]func(*corev1.Pod){claim(false)}, exclusive, false, ""},

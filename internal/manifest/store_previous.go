@@ -12,14 +12,15 @@ import (
 
 // keepPrevious makes the present checkpoint the generation before, if next is to replace it and is of another pod. That
 // is a checkpoint like any other, with assets of its own: the volumes of the two may have the same names and other
-// contents. One that is no longer whole is no use to fall back to, and nor is one that failed while the one before it runs.
+// contents. One that is no longer whole is no use to fall back to, and nor is one that failed.
 func (s *Store) keepPrevious(next *record) error {
 	return s.withAssets(next, func(a assetDir) error {
 		present := s.records[next.name()] // which an interrupted save may just have become
 		if present == nil || present.checkpoint.ParentUID == next.checkpoint.ParentUID {
 			return nil
 		}
-		if before := s.records[present.key().other().FileName()]; before != nil && before.active.file != checkpoint.Missing {
+		before := s.records[present.key().other().FileName()]
+		if before != nil && (before.active.file != checkpoint.Missing || s.failed(present)) {
 			return nil
 		}
 		snapshot, err := a.read(present.volumes)
@@ -35,6 +36,12 @@ func (s *Store) keepPrevious(next *record) error {
 		}
 		return s.save(previous, snapshot)
 	})
+}
+
+// failed says whether the checkpoint is marked as one that did not come up.
+func (s *Store) failed(r *record) bool {
+	mark := s.marks[r.checkpoint.Lineage].Failed
+	return mark != "" && mark == r.checkpoint.Manifest
 }
 
 // asPrevious is the same checkpoint as the generation before. Its manifest differs in nothing but where the assets lie.

@@ -105,6 +105,24 @@ func TestGenerationBeforeIsTheLastOne(t *testing.T) {
 	n.wantGenerations("previous uid-2 intact intact", "uid-4 intact missing")
 }
 
+func TestGenerationThatFailedIsNotKept(t *testing.T) {
+	n := newNode(t)
+	n.saveAs("uid-1", "v1")
+	n.saveAs("uid-2", "v2")
+	disk, err := n.store.List()
+	must(t, err)
+	failed := disk.Checkpoints[1]
+	must(t, n.store.Mark(failed.Lineage, checkpoint.Marks{Failed: failed.Manifest}))
+	for _, restarted := range []bool{false, true} {
+		if restarted {
+			n.restart()
+		}
+		n.wantGenerations("previous uid-1 intact missing", "uid-2 intact missing")
+	}
+	n.saveAs("uid-3", "v3")
+	n.wantGenerations("previous uid-1 intact missing", "uid-3 intact missing")
+}
+
 func TestGenerationThatIsNotWholeIsNotKept(t *testing.T) {
 	n := newNode(t)
 	n.saveAs("uid-1", "v1")
