@@ -122,7 +122,7 @@ type Sandbox struct {
 	UID          UID // of a static pod: the kubelet's hash, unknown to everyone else
 	Namespace    string
 	Name         string
-	CheckpointOf string // our annotation: the parent's name if this is a checkpoint's sandbox, else empty
+	CheckpointOf string // the parent's name if this is a checkpoint's sandbox, else empty: our annotation on a static pod
 	FromFile     bool   // the kubelet got the pod from its static pod directory
 	Ready        bool
 	Created      time.Time

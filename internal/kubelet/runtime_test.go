@@ -81,6 +81,19 @@ func TestSandboxesAreWhatTheRuntimeLists(t *testing.T) {
 	}
 }
 
+func TestPodThatClaimsToBeACheckpointIsNone(t *testing.T) {
+	m := newMachine(t)
+	m.fake.run("forged", 1, map[string]string{sourceAnnotation: "api", "checkpointer.alpha.coreos.com/checkpoint-of": "web"})
+	m.fake.run("unknown", 1, map[string]string{"checkpointer.alpha.coreos.com/checkpoint-of": "web"})
+	m.start(t)
+	m.watch(t)
+	for _, s := range m.awaitReady(t, "forged", "unknown").Sandboxes {
+		if s.CheckpointOf != "" {
+			t.Errorf("%s is taken for a checkpoint of %s", s.ID, s.CheckpointOf)
+		}
+	}
+}
+
 func TestEventsAreFollowed(t *testing.T) {
 	m := newMachine(t)
 	m.start(t)

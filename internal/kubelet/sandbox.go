@@ -33,16 +33,19 @@ func join(sandboxes []*cri.PodSandbox, containers []*cri.Container) map[string]c
 // sandboxOf is a sandbox without its containers. The kubelet copies all annotations of the pod to the sandbox, its own
 // source among them (k8s.io/kubernetes/pkg/kubelet/kuberuntime.newPodAnnotations).
 func sandboxOf(s *cri.PodSandbox) checkpoint.Sandbox {
-	return checkpoint.Sandbox{
-		ID:           s.Id,
-		UID:          checkpoint.UID(s.GetMetadata().GetUid()),
-		Namespace:    s.GetMetadata().GetNamespace(),
-		Name:         s.GetMetadata().GetName(),
-		CheckpointOf: s.Annotations[manifest.AnnotationCheckpointOf],
-		FromFile:     s.Annotations[sourceAnnotation] == "file",
-		Ready:        s.State == cri.PodSandboxState_SANDBOX_READY,
-		Created:      time.Unix(0, s.CreatedAt),
+	sandbox := checkpoint.Sandbox{
+		ID:        s.Id,
+		UID:       checkpoint.UID(s.GetMetadata().GetUid()),
+		Namespace: s.GetMetadata().GetNamespace(),
+		Name:      s.GetMetadata().GetName(),
+		FromFile:  s.Annotations[sourceAnnotation] == "file",
+		Ready:     s.State == cri.PodSandboxState_SANDBOX_READY,
+		Created:   time.Unix(0, s.CreatedAt),
 	}
+	if sandbox.FromFile { // whoever may create a pod may write any annotation but the source, which the kubelet overwrites
+		sandbox.CheckpointOf = s.Annotations[manifest.AnnotationCheckpointOf]
+	}
+	return sandbox
 }
 
 func stateOf(state cri.ContainerState) checkpoint.ContainerState {
