@@ -17,7 +17,7 @@ func (c *conversion) convertClaim(v *corev1.Volume, path string) {
 	}
 	path += "[" + pv.Name + "]"
 	if mode := pv.Spec.VolumeMode; mode != nil && *mode == corev1.PersistentVolumeBlock {
-		c.refuse(path, "it is a block device", useLocal)
+		c.refuse(path, "it is a block device, and a static pod's volume can only be a directory", "use a claim with volumeMode Filesystem, of a PersistentVolume of type local, hostPath or nfs")
 		return
 	}
 	source := pv.Spec.PersistentVolumeSource.DeepCopy()
@@ -59,8 +59,12 @@ func (c *conversion) boundTo(name, path string) *corev1.PersistentVolume {
 		c.refuse(path, fmt.Sprintf("the PersistentVolumeClaim %s/%s does not exist", c.parent.Namespace, name), useHostPath)
 		return nil
 	}
-	if phase := claim.Status.Phase; claim.Spec.VolumeName == "" || phase != "" && phase != corev1.ClaimBound {
-		c.refuse(path, fmt.Sprintf("the PersistentVolumeClaim %s/%s is not bound", c.parent.Namespace, name), "wait until it is")
+	switch phase := claim.Status.Phase; {
+	case phase == corev1.ClaimLost:
+		c.refuse(path, fmt.Sprintf("the PersistentVolumeClaim %s/%s has lost its volume", c.parent.Namespace, name), makeClaimAgain)
+		return nil
+	case claim.Spec.VolumeName == "" || phase != "" && phase != corev1.ClaimBound:
+		c.refuse(path, fmt.Sprintf("the PersistentVolumeClaim %s/%s is not bound", c.parent.Namespace, name), "see with kubectl describe what it waits for: the pod is looked at again when it starts")
 		return nil
 	}
 	pv := c.refs.PVs[claim.Spec.VolumeName]
@@ -69,7 +73,7 @@ func (c *conversion) boundTo(name, path string) *corev1.PersistentVolume {
 		return nil
 	}
 	if ref := pv.Spec.ClaimRef; ref != nil && (ref.Namespace != c.parent.Namespace || ref.Name != name || ref.UID != "" && claim.UID != "" && ref.UID != claim.UID) {
-		c.refuse(path, fmt.Sprintf("the PersistentVolume %s is bound to another claim", pv.Name), "")
+		c.refuse(path, fmt.Sprintf("the PersistentVolume %s is bound to another claim", pv.Name), makeClaimAgain)
 		return nil
 	}
 	return pv

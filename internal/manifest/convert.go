@@ -64,8 +64,7 @@ func Convert(pod *corev1.Pod, refs References, opts Options) (Result, error) {
 	}
 	encoded, err := encode(c.pod)
 	if err != nil {
-		c.refuse("metadata", "can't be encoded: "+err.Error(), "")
-		return Result{}, &Refusal{c.refusals}
+		return Result{}, fmt.Errorf("the manifest of %s/%s can't be encoded: %w", pod.Namespace, pod.Name, err)
 	}
 	if c.checkSize(encoded); len(c.refusals) > 0 {
 		return Result{}, &Refusal{c.refusals}
@@ -115,7 +114,7 @@ func (c *conversion) checkKind() {
 	case isStatic(c.parent):
 		c.refuse("metadata.annotations", "already a static pod: the kubelet starts it without an API server", "remove the annotation "+AnnotationCheckpoint)
 	case c.parent.Name == "" || c.parent.Namespace == "":
-		c.refuse("metadata", "a name and a namespace are needed", "")
+		c.refuse("metadata", "a name and a namespace are needed", "set metadata.name and metadata.namespace")
 	}
 }
 

@@ -48,7 +48,7 @@ func (c *conversion) noEnvFile() (problem, remedy string) {
 	case v.LessThan(version.MajorMinor(1, 35)): // gate EnvFiles, on by default since 1.35
 		return "the kubelet " + c.opts.KubeletVersion + " can't read variables from a file", upgrade
 	case c.opts.AgentImage == "":
-		return "the checkpointer's own image, which hands the value over, is not known", "name the image"
+		return "the checkpointer's own image, which hands the value over, is not known", "name it (render --agent-image)"
 	default:
 		return "", ""
 	}

@@ -7,6 +7,8 @@ const (
 	whyAttached = "the kubelet waits for the API server to say that it is attached"
 	useLocal    = "use a PersistentVolume of type local, hostPath or nfs"
 	useHostPath = "use a hostPath, a local PersistentVolume or an emptyDir"
+
+	makeClaimAgain = "delete the claim and make it again, so that it gets a volume of its own"
 )
 
 // volumeFields decides about k8s.io/api/core/v1.VolumeSource.

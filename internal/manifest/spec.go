@@ -15,7 +15,7 @@ func (c *conversion) convertSpec() {
 		c.refuse("spec.restartPolicy", "a static pod that has ended is never started again, or runs once more at each boot", "checkpoint only pods with restartPolicy Always")
 	}
 	if spec.OS != nil && spec.OS.Name != corev1.Linux {
-		c.refuse("spec.os.name", "checkpoints are made for Linux", "")
+		c.refuse("spec.os.name", "checkpoints are made for Linux", "remove the annotation "+AnnotationCheckpoint)
 	}
 	c.warnAboutSpec()
 	podSpecFields.apply(spec, "spec", c.report)
