@@ -171,6 +171,7 @@ type Checkpoint struct {
 	Handover        Handover
 	HostPorts       bool      // it takes ports of the node: host network, or host ports that were kept
 	Ports           []Port    // those that it says it takes; as Parent.Ports
+	DeclaresPorts   bool      // in its manifest: the kubelet admits no other pod that declares one of them
 	SavedAt         time.Time // when the stored manifest was written
 	Previous        bool      // the generation before of a pod that has succeeded itself under the same name
 	Manifest        string    // as Parent.Manifest

@@ -41,6 +41,9 @@ func (s *step) handOver() {
 		s.next.Handed = Handed{UID: s.taker(s.next.Marks).UID, At: s.Now}
 		s.due(s.Now.Add(s.policy.HandoverTimeout))
 	}
+	if p := s.parent; s.next.Reason == ReasonParentBlocked && p.Phase != PodLive {
+		s.next.Marks.Stuck = p.UID
+	}
 	s.next.Phase = Leaving
 	if s.stopped(s.active) {
 		s.next.Phase = Stored

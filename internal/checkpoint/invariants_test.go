@@ -75,7 +75,7 @@ func randomPod(r *rand.Rand, w *World, l Lineage, uid UID) {
 	if r.IntN(3) > 0 {
 		w.Disk.Checkpoints = append(w.Disk.Checkpoints, Checkpoint{
 			Namespace: "ns", Name: name, Lineage: l, ParentUID: uid, Containers: []string{"main"}, Handover: handover,
-			HostPorts: handover == HandoverCreated, Manifest: strconv.Itoa(r.IntN(2)), Digest: strconv.Itoa(r.IntN(2)), Outdated: r.IntN(4) == 0, Stored: File(r.IntN(3)), Active: File(r.IntN(3)),
+			HostPorts: handover == HandoverCreated, DeclaresPorts: handover == HandoverCreated && r.IntN(2) == 0, Manifest: strconv.Itoa(r.IntN(2)), Digest: strconv.Itoa(r.IntN(2)), Outdated: r.IntN(4) == 0, Stored: File(r.IntN(3)), Active: File(r.IntN(3)),
 		})
 	}
 	if r.IntN(2) == 0 {

@@ -49,6 +49,7 @@ const (
 	ReasonParentCreated    Reason = "parent-created"    // the parent's first container is created: it needs the port
 	ReasonParentAppeared   Reason = "parent-appeared"   // the parent's sandbox is there, and two copies must never run at once
 	ReasonParentReady      Reason = "parent-ready"      // the parent does the work again
+	ReasonParentBlocked    Reason = "parent-blocked"    // the kubelet admits no parent whose host port the checkpoint declares; also holds it
 	ReasonSucceeded        Reason = "succeeded"         // a successor's checkpoint is stored
 	ReasonFallback         Reason = "fallback"          // it does not come up: the generation before is tried
 	ReasonIgnored          Reason = "ignored"           // the kubelet made nothing of the manifest: it rejects once and looks again when that changes

@@ -4,7 +4,7 @@ package checkpoint
 func (s *step) situate() Situation {
 	t := Situation{
 		API: s.apiWord(), Kubelet: s.kubeletWord(), Runtime: s.Runtime, Parent: s.parentWord(), Handover: s.current.Handover,
-		Port: portWord(s.contested()),
+		Port: portWord(s.contested()), Admission: s.admission(s.current),
 	}
 	if s.anyManaged() {
 		t.Parent = ParentManaged
@@ -24,6 +24,7 @@ func (s *step) situate() Situation {
 // situateActive reduces what is known to what decides over an active checkpoint: the pod that takes over from it.
 func (s *step) situateActive() Situation {
 	t := Situation{API: s.apiWord(), Kubelet: s.kubeletWord(), Runtime: s.Runtime, Parent: s.parentWord(), Port: portWord(s.outranked())}
+	t.Admission = s.admission(s.active)
 	taker := s.taker(s.next.Marks)
 	if taker != nil {
 		t.Parent, t.Running, t.Handover = ParentManaged, s.progress(taker), taker.Handover
@@ -113,6 +114,24 @@ func (v *view) progress(p *Parent) Running {
 		return RunsReady
 	}
 	return r
+}
+
+// admission says whether the checkpoint stands in the parent's way. A pod whose host port another one declares is rejected by
+// the kubelet for good (k8s.io/kubernetes/pkg/kubelet/lifecycle, generalFilter), even while the other one ends. So it goes
+// before the kubelet hears of the parent, but is not waited for without end: the kubelet may be cut off though we are not.
+// After a rejection it goes for the parent's successor, once.
+func (s *step) admission(c *Checkpoint) AdmissionWord {
+	p := s.parent
+	switch {
+	case !c.DeclaresPorts || p == nil || p.UID == s.next.Marks.Stuck:
+		return AdmissionOpen
+	case s.kubeletWord() == KubeletNoAPI && p.Phase == PodLive && !s.due(s.APISince.Add(s.policy.StuckAfter)):
+		return AdmissionBlocked
+	case s.kubeletWord() != KubeletNoAPI && p.Phase == PodEnded:
+		return AdmissionBlocked
+	default:
+		return AdmissionOpen
+	}
 }
 
 func portWord(taken bool) PortWord {

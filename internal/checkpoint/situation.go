@@ -3,14 +3,15 @@ package checkpoint
 // Situation is what decides over one lineage's checkpoint, reduced to what makes a difference. Every combination of its
 // values has a row in the tables of table.go; docs/state-machine.md shows them all.
 type Situation struct {
-	API      APIWord
-	Kubelet  KubeletWord
-	Runtime  Runtime
-	Parent   ParentWord
-	Running  Running
-	Trouble  Trouble
-	Handover Handover
-	Port     PortWord
+	API       APIWord
+	Kubelet   KubeletWord
+	Runtime   Runtime
+	Parent    ParentWord
+	Running   Running
+	Trouble   Trouble
+	Handover  Handover
+	Port      PortWord
+	Admission AdmissionWord
 }
 
 // APIWord is what the API server's state means for a checkpoint.
@@ -71,4 +72,12 @@ type PortWord uint8
 const (
 	PortFree PortWord = iota
 	PortTaken
+)
+
+// AdmissionWord is whether the checkpoint keeps the kubelet from admitting the parent.
+type AdmissionWord uint8
+
+const (
+	AdmissionOpen    AdmissionWord = iota
+	AdmissionBlocked               // it declares a host port of the parent's, which the kubelet is about to look at, or has rejected
 )

@@ -34,6 +34,7 @@ var dimensions = []dimension{
 	{"Trouble", "trouble", []string{"none", "not begun", "stuck", "checkpoint stuck"}},
 	{"Handover", "hand-over", []string{"ready", "shared", "created", "exclusive"}},
 	{"Port", "port", []string{"free", "taken"}},
+	{"Admission", "admission", []string{"open", "blocked"}},
 }
 
 // TestStateMachineIsDocumented holds docs/state-machine.md to the tables: every cell of them is in it.
@@ -68,7 +69,7 @@ func TestDimensionsNameEveryValue(t *testing.T) {
 	}
 	for field, n := range map[string]int{
 		"Runtime": int(RuntimeKnown), "Running": int(RunsReady), "API": int(APIServes), "Kubelet": int(KubeletCantSay),
-		"Parent": int(ParentManaged), "Trouble": int(CheckpointStuck), "Handover": int(HandoverExclusive), "Port": int(PortTaken),
+		"Parent": int(ParentManaged), "Trouble": int(CheckpointStuck), "Handover": int(HandoverExclusive), "Port": int(PortTaken), "Admission": int(AdmissionBlocked),
 	} {
 		i := slices.IndexFunc(dimensions, func(d dimension) bool { return d.field == field })
 		if i < 0 || len(dimensions[i].values) != n+1 {
@@ -78,7 +79,7 @@ func TestDimensionsNameEveryValue(t *testing.T) {
 }
 
 // block is a part of a table: for each dimension a set of values, as bits.
-type block [8]uint8
+type block [9]uint8
 
 // render writes a table. Each cell of decide lies in a row, and all rows in which it lies say the same of it.
 func render(decide func(Situation) row, verb string) (table string, cells int) {

@@ -69,6 +69,8 @@ func (t Situation) needServing(p Policy) row {
 		return hold(ReasonAPIListing)
 	case t.Parent == ParentGone:
 		return hold(ReasonParentGone)
+	case t.Kubelet == KubeletNoAPI && t.Admission == AdmissionBlocked:
+		return hold(ReasonParentBlocked)
 	case t.Kubelet == KubeletNoAPI:
 		return act(ReasonKubeletSyncing, p.KubeletSync)
 	case t.Parent == ParentEvicted:
@@ -85,6 +87,8 @@ func (t Situation) withdrawal(p Policy) row {
 		return hold(ReasonRuntimeUnknown)
 	case t.Port == PortTaken:
 		return act(ReasonPortTaken, 0)
+	case t.API == APIServes && t.Admission == AdmissionBlocked && (t.Parent == ParentBound || t.Parent == ParentOver):
+		return act(ReasonParentBlocked, 0)
 	case t.Parent != ParentManaged && t.Trouble == CheckpointStuck:
 		return hold(ReasonCheckpointStuck)
 	case t.Parent != ParentManaged:
